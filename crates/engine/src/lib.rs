@@ -112,7 +112,7 @@ pub use progress::{OperatorProgress, ProgressWatch};
 pub use result::ResultSet;
 pub use scheduler::Progress;
 pub use session::{Registered, Session, is_complete};
-pub use sql::secret_syntax::masked;
+pub use sql::secrets::masked;
 pub use stream::{ArrowStream, ResultStream};
 pub use sync::CancelToken;
 pub use trace::QueryTrace;

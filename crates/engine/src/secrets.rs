@@ -8,7 +8,7 @@ use crate::result::ResultSet;
 
 /// Whether a procedure changes secrets, which are no part of the database.
 pub(crate) fn is_about_secrets(procedure: &str) -> bool {
-    sql::secret_syntax::PROCEDURES.contains(&procedure)
+    sql::secrets::PROCEDURES.contains(&procedure)
 }
 
 impl Session {

@@ -87,7 +87,7 @@ impl Session {
             account: Some(self.account.clone()),
             session: self.number,
             text: Arc::from(shortened(
-                sql::secret_syntax::masked(text).trim().trim_end_matches(';').trim_end(),
+                sql::secrets::masked(text).trim().trim_end_matches(';').trim_end(),
             )),
             role: settings.role.clone(),
             priority: settings.priority,

@@ -11,7 +11,7 @@ use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type};
 
 use crate::bind::folded;
-use crate::{Relations, nested_syntax};
+use crate::{Relations, type_names};
 
 /// Longest CHAR(n) and VARCHAR(n), PostgreSQL's.
 const CHARACTERS_MAX: u64 = 10_485_760;
@@ -146,7 +146,7 @@ pub(crate) fn column_type(name: &DataType, relations: &dyn Relations) -> Result<
             | ArrayElemTypeDef::Parenthesis(element),
         ) => Type::list(column_type(element, relations)?)?,
         D::Custom(name, _) if nested_name(name).is_some() => {
-            nested_syntax::named(nested_name(name).unwrap_or_default(), relations)?
+            type_names::named(nested_name(name).unwrap_or_default(), relations)?
         }
         D::Custom(name, arguments) if arguments.is_empty() && other_name(name).is_some() => {
             other_name(name).unwrap_or(Type::Integer)
@@ -247,7 +247,7 @@ fn user_type(name: &ObjectName, relations: &dyn Relations) -> Result<Option<Type
     }
 }
 
-/// What `nested_syntax` made of a nested type's name.
+/// What `type_names` made of a nested type's name.
 fn nested_name(name: &ObjectName) -> Option<&str> {
     match name.0.as_slice() {
         [part] => part.as_ident().map(|i| i.value.as_str()).filter(|n| n.contains('(')),

@@ -1,10 +1,6 @@
 //! Statements that other systems have and this one does not, with what does the same here.
 
-use sqlparser::tokenizer::{Token, TokenWithSpan};
-use types::{Error, Result};
-
-use crate::parse::is_word;
-use crate::place;
+use types::Error;
 
 const ONE_DATABASE: &str = "ATTACH 'path' AS name makes a database where there is none, and DETACH name takes it from \
                             the process; its files are a directory, which is removed like any other";
@@ -32,19 +28,13 @@ const STATEMENTS: [(&[&str], &str); 14] = [
     (&["create", "type"], "TEXT with a CHECK does for an ENUM, STRUCT(...) for a composite type"),
 ];
 
-/// Refuses such a statement. To be called when those that begin alike and are known here have been taken.
-pub(crate) fn refuse(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
-    let solid: Vec<&TokenWithSpan> =
-        tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).take(2).collect();
+/// The error of a statement that begins so, if it is one of these.
+pub(crate) fn error_of(begin: &[&str]) -> Option<Error> {
     let begins = |words: &[&str]| {
-        solid.len() >= words.len() && words.iter().zip(&solid).all(|(word, token)| is_word(token, word))
+        begin.len() >= words.len()
+            && words.iter().zip(begin).all(|(word, own)| own.eq_ignore_ascii_case(word))
     };
-    match STATEMENTS.iter().find(|(words, _)| begins(words)) {
-        None => Ok(()),
-        Some((words, hint)) => {
-            let verb = words.join(" ").to_uppercase();
-            let error = Error::unsupported(format!("{verb} is not supported")).with_hint(*hint);
-            Err(solid.first().map_or_else(|| error.clone(), |t| place::at(error.clone(), text, t.span)))
-        }
-    }
+    let (words, hint) = STATEMENTS.iter().find(|(words, _)| begins(words))?;
+    let verb = words.join(" ").to_uppercase();
+    Some(Error::unsupported(format!("{verb} is not supported")).with_hint(*hint))
 }

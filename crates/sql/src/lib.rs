@@ -15,41 +15,28 @@
 #[cfg(test)]
 extern crate self as sql;
 
-mod alias_syntax;
+mod asides;
 mod bind;
-mod borrowed_syntax;
+mod convert;
 mod data_type;
-mod dialect;
 mod elsewhere;
-mod from_first;
 mod functions;
 #[cfg(test)]
 mod grammar_walk;
-mod hints;
-mod idioms;
-mod literal_syntax;
+mod made;
 pub mod markers;
-mod merge_syntax;
 mod names;
-mod nested_syntax;
-mod overriding;
 mod parse;
-mod partition_syntax;
-mod pivot;
 mod place;
-mod pragma_syntax;
-mod recursion_syntax;
+mod pragmas;
 mod relations;
-mod samples;
 mod script;
-mod search_path_syntax;
-pub mod secret_syntax;
-mod seen;
+pub mod secrets;
 mod stack;
 mod statement;
 mod texts;
-mod upkeep_syntax;
-mod wide_syntax;
+mod type_names;
+mod words;
 
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
@@ -90,44 +77,34 @@ pub fn plan_with(
 ) -> Result<Statement> {
     let own = statement.of(text);
     stack::with_room(statement.depth(), || {
-        if let Some(defined) = statement::create_function(own)? {
-            return Ok(defined);
-        }
-        if let Some(created) = statement::create_type(own, relations)? {
-            return Ok(created);
-        }
-        if let Some(dropped) = statement::drop_macro(own)? {
-            return Ok(dropped);
-        }
-        if let Some(attached) = statement::databases(own)? {
-            return Ok(attached);
-        }
-        if let Some(sequence) = statement::sequence(own, relations)? {
-            return Ok(sequence);
-        }
-        let parsed = parse::Parsed { begins: Some(statement.clone()), ..parse::statement(own)? };
-        statement::plan(own, &parsed, relations, parameters)
+        let tree = parse::tree(own)?;
+        plan_tree(own, &tree, Some(statement), relations, parameters)
     })
     .map_err(|error| statement.in_script(error))
 }
 
+/// Plans the tree of `text`, which stands at `begins` of its script.
+fn plan_tree(
+    text: &str,
+    tree: &syntax::tree::Statement,
+    begins: Option<&StatementText>,
+    relations: &dyn Relations,
+    parameters: &[(Value, Type)],
+) -> Result<Statement> {
+    if let Some(planned) = statement::of_tree(text, tree, relations)? {
+        return Ok(planned);
+    }
+    let parsed = asides::Parsed { begins: begins.cloned(), ..convert::statement(text, tree)? };
+    statement::plan(text, &parsed, relations, parameters)
+}
+
 /// Whether an expression's text names a type: behind `::` or AS, or before a quoted literal.
 pub fn names_type(text: &str, name: &str) -> bool {
-    use sqlparser::tokenizer::Token;
-    let Some(tokens) = parse::tokens(text) else { return false };
-    let names = |at: usize| match &tokens[at] {
-        Token::Word(word) if word.quote_style.is_some() => word.value == name,
-        Token::Word(word) => word.value.to_lowercase() == name,
-        _ => false,
-    };
-    let casts = |token: &Token| match token {
-        Token::DoubleColon => true,
-        Token::Word(word) => word.value.eq_ignore_ascii_case("as"),
-        _ => false,
-    };
-    (0..tokens.len()).filter(|at| names(*at)).any(|at| {
-        at.checked_sub(1).is_some_and(|before| casts(&tokens[before]))
-            || matches!(tokens.get(at + 1), Some(Token::SingleQuotedString(_)))
+    use syntax::{Keyword, Kind};
+    let Ok(words) = words::Words::of(text) else { return false };
+    let casts = |at: usize| words.is_kind(at, Kind::DoubleColon) || words.is(at, Keyword::AS);
+    (0..words.tokens.len()).filter(|at| words.name(*at).is_some_and(|word| word == name)).any(|at| {
+        at.checked_sub(1).is_some_and(casts) || words.is_kind(at + 1, Kind::Text)
     })
 }
 

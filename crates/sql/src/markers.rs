@@ -7,10 +7,10 @@
 
 use std::ops::Range;
 
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
+use syntax::{Keyword, Kind};
 use types::{Error, Result, SqlState};
 
-use crate::dialect::Grammar;
+use crate::words::Words;
 
 /// What a marker asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,15 +28,9 @@ pub struct Marker {
     pub marked: Marked,
 }
 
-/// A token other than blanks and comments, and where it stands.
-struct Piece {
-    token: Token,
-    range: Range<usize>,
-}
-
 /// The markers of a text, in their order. None where the text is none that can be read: running it tells what is wrong.
 pub fn markers(text: &str) -> Vec<Marker> {
-    markers_of(text, &pieces(text).unwrap_or_default())
+    Words::of(text).map(|words| markers_of(&words)).unwrap_or_default()
 }
 
 /// The text with numbers in place of the names that `names` has, the first name's being 1; names that are not used are
@@ -115,135 +109,148 @@ pub enum Item {
 
 /// The row of an INSERT; `None` for every other statement, and for rows that are more than parameters and constants.
 pub fn row_of_insert(text: &str) -> Option<RowOfInsert> {
-    let pieces = pieces(text)?;
-    let markers = markers_of(text, &pieces);
-    let mut at = 0;
-    let word = |at: usize, wanted: &str| {
-        matches!(&pieces.get(at)?.token, Token::Word(word) if is(word, wanted)).then_some(())
+    let words = Words::of(text).ok()?;
+    let markers = markers_of(&words);
+    let name = |at: usize| {
+        let kind = words.tokens.get(at)?.kind;
+        matches!(kind, Kind::Word | Kind::QuotedName | Kind::UnicodeName).then_some(())
     };
-    word(at, "insert")?;
-    word(at + 1, "into")?;
-    at += 2;
-    let begin = at;
-    loop {
-        matches!(pieces.get(at)?.token, Token::Word(_)).then_some(())?;
-        at += 1;
-        match pieces.get(at)?.token {
-            Token::Period => at += 1,
-            _ => break,
-        }
+    let word = |at: usize, word: Keyword| words.is(at, word).then_some(());
+    let sign = |at: usize, kind: Kind| words.is_kind(at, kind).then_some(());
+    word(0, Keyword::INSERT)?;
+    word(1, Keyword::INTO)?;
+    let mut at = 2;
+    name(at)?;
+    while words.is_kind(at + 1, Kind::Dot) {
+        at += 2;
+        name(at)?;
     }
-    let table = text[pieces[begin].range.start..pieces[at - 1].range.end].to_owned();
+    at += 1;
+    let table = words.written(2, at).to_owned();
     let mut columns = Vec::new();
-    if pieces.get(at)?.token == Token::LParen {
+    if words.is_kind(at, Kind::LeftParen) {
         loop {
-            at += 1;
-            matches!(pieces.get(at)?.token, Token::Word(_)).then_some(())?;
-            columns.push(text[pieces[at].range.clone()].to_owned());
-            at += 1;
-            match pieces.get(at)?.token {
-                Token::Comma => {}
-                Token::RParen => break,
-                _ => return None,
+            name(at + 1)?;
+            columns.push(words.written(at + 1, at + 2).to_owned());
+            at += 2;
+            if words.is_kind(at, Kind::RightParen) {
+                break;
             }
+            sign(at, Kind::Comma)?;
         }
         at += 1;
     }
-    word(at, "values")?;
-    (pieces.get(at + 1)?.token == Token::LParen).then_some(())?;
-    at += 2;
+    word(at, Keyword::VALUES)?;
+    sign(at + 1, Kind::LeftParen)?;
+    let (items, at) = items_of_row(&words, at + 2, &markers)?;
+    let last = words.tokens.iter().rposition(|token| token.kind != Kind::Semicolon)? + 1;
+    if at < last {
+        word(at, Keyword::ON)?;
+        let barred = |at: usize| words.is_kind(at, Kind::Semicolon) || words.is(at, Keyword::RETURNING);
+        (!(at..last).any(barred)).then_some(())?;
+        let start = words.tokens.get(at)?.span.start as usize;
+        (!markers.iter().any(|marker| marker.range.start >= start)).then_some(())?;
+    }
+    Some(RowOfInsert { table, columns, items, rest: words.written(at, last.max(at)).to_owned() })
+}
+
+/// What stands in a row's bracket, from the place behind it on, and the place behind the row.
+fn items_of_row(words: &Words<'_>, from: usize, markers: &[Marker]) -> Option<(Vec<Item>, usize)> {
     let mut items = Vec::new();
-    let mut depth = 0usize;
-    let mut begin = at;
+    let (mut at, mut begin, mut depth) = (from, from, 0usize);
     loop {
-        let token = &pieces.get(at)?.token;
-        match token {
-            Token::LParen | Token::LBracket | Token::LBrace => depth += 1,
-            Token::Comma | Token::RParen if depth == 0 => {
-                items.push(item(text, &pieces[begin..at], &markers)?);
+        let kind = words.tokens.get(at)?.kind;
+        match kind {
+            Kind::LeftParen | Kind::LeftBracket | Kind::LeftBrace => depth += 1,
+            Kind::Comma | Kind::RightParen if depth == 0 => {
+                items.push(item(words, begin, at, markers)?);
                 begin = at + 1;
-                if *token == Token::RParen {
-                    break;
+                if kind == Kind::RightParen {
+                    return Some((items, begin));
                 }
             }
-            Token::RParen | Token::RBracket | Token::RBrace => depth = depth.checked_sub(1)?,
+            Kind::RightParen | Kind::RightBracket | Kind::RightBrace => depth = depth.checked_sub(1)?,
             _ => {}
         }
         at += 1;
     }
-    at += 1;
-    let mut last = pieces.len();
-    while last > at && pieces[last - 1].token == Token::SemiColon {
-        last -= 1;
-    }
-    let rest = match pieces.get(at..last)? {
-        [] => String::new(),
-        rest @ [first, .., end] => {
-            matches!(&first.token, Token::Word(word) if is(word, "on")).then_some(())?;
-            let barred = |token: &Token| {
-                matches!(token, Token::SemiColon)
-                    || matches!(token, Token::Word(word) if is(word, "returning"))
-            };
-            (!rest.iter().any(|piece| barred(&piece.token))).then_some(())?;
-            let range = first.range.start..end.range.end;
-            (!markers.iter().any(|marker| range.contains(&marker.range.start))).then_some(())?;
-            text[range].to_owned()
-        }
-        _ => return None,
-    };
-    Some(RowOfInsert { table, columns, items, rest })
 }
 
 /// What stands between two commas; `None` where a parameter is a part of it, or where DEFAULT is.
-fn item(text: &str, pieces: &[Piece], markers: &[Marker]) -> Option<Item> {
-    let range = pieces.first()?.range.start..pieces.last()?.range.end;
+fn item(words: &Words<'_>, from: usize, to: usize, markers: &[Marker]) -> Option<Item> {
+    let tokens = words.tokens.get(from..to)?;
+    let range = tokens.first()?.span.start as usize..tokens.last()?.span.end as usize;
     if let Some(marker) = markers.iter().find(|marker| range.contains(&marker.range.start)) {
         return (marker.range == range).then(|| Item::Parameter(marker.marked.clone()));
     }
-    let default = matches!(pieces, [only] if matches!(&only.token, Token::Word(word) if is(word, "default")));
-    (!default).then(|| Item::Text(text[range].to_owned()))
+    let default = to == from + 1 && words.is(from, Keyword::DEFAULT);
+    (!default).then(|| Item::Text(words.written(from, to).to_owned()))
 }
 
-fn is(word: &Word, wanted: &str) -> bool {
-    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted)
-}
-
-fn markers_of(text: &str, pieces: &[Piece]) -> Vec<Marker> {
-    let mut markers = Vec::new();
-    let mut count = 0;
-    for (at, piece) in pieces.iter().enumerate() {
-        let next = pieces.get(at + 1);
-        let mut range = piece.range.clone();
-        let mut unnumbered = || {
-            count += 1;
-            Marked::Number(count)
-        };
-        let marked = match &piece.token {
-            // JSON's operator is followed by a text; no parameter is.
-            Token::Question => match next.map(|next| &next.token) {
-                Some(Token::SingleQuotedString(_)) => continue,
-                _ => unnumbered(),
-            },
-            Token::Placeholder(name) if name == "?" => unnumbered(),
-            Token::Placeholder(name) => {
-                let name = name.trim_start_matches(['$', ':', '@']);
+fn markers_of(words: &Words<'_>) -> Vec<Marker> {
+    let (text, tokens) = (words.text, &words.tokens);
+    let mut markers: Vec<Marker> = Vec::new();
+    let (mut count, mut begin) = (0, 0);
+    for (at, token) in tokens.iter().enumerate() {
+        let mut range = token.span.start as usize..token.span.end as usize;
+        let marked = match token.kind {
+            Kind::Question => {
+                let before = at.checked_sub(1);
+                let known = markers.last().is_some_and(|last| {
+                    before
+                        .and_then(|before| tokens.get(before))
+                        .is_some_and(|b| b.span.end as usize == last.range.end)
+                });
+                let operand = known || before.is_some_and(|before| ends_operand(words, begin, before));
+                // JSON's operator stands behind an operand, or before a text; no parameter does.
+                if operand || words.is_kind(at + 1, Kind::Text) {
+                    continue;
+                }
+                count += 1;
+                Marked::Number(count)
+            }
+            Kind::Parameter | Kind::NamedParameter => {
+                let name = token.span.of(text).trim_start_matches('$');
                 name.parse().map_or_else(|_| Marked::Name(name.to_owned()), Marked::Number)
             }
             // Alone before a word: `a:b` and `a[1:b]` have something before it.
-            Token::Colon if !follows(text, range.start) => match next {
-                Some(Piece { token: Token::Word(word), range: name })
-                    if name.start == range.end && word.quote_style.is_none() =>
-                {
-                    range.end = name.end;
-                    Marked::Name(word.value.clone())
+            Kind::Colon if !follows(text, range.start) => match tokens.get(at + 1) {
+                Some(name) if name.kind == Kind::Word && name.span.start == token.span.end => {
+                    range.end = name.span.end as usize;
+                    Marked::Name(name.span.of(text).to_owned())
                 }
                 _ => continue,
             },
+            Kind::Semicolon => {
+                begin = at + 1;
+                continue;
+            }
             _ => continue,
         };
         markers.push(Marker { range, marked });
     }
     markers
+}
+
+/// Whether the token at a place, of the statement that begins at another, is the last one of an operand, whatever stands
+/// before it.
+fn ends_operand(words: &Words<'_>, begin: usize, at: usize) -> bool {
+    let Some(token) = words.tokens.get(at).filter(|_| at >= begin) else { return false };
+    match token.kind {
+        // In lists of options a value stands behind its name.
+        Kind::Word if token.keyword == Keyword::NO_KEYWORD => {
+            ![Keyword::CREATE, Keyword::COPY, Keyword::ATTACH].iter().any(|verb| words.is(begin, *verb))
+        }
+        Kind::QuotedName | Kind::UnicodeName | Kind::Number | Kind::Text => true,
+        Kind::RightBracket | Kind::RightBrace => true,
+        // `OPERATOR(schema.+)` is no operand.
+        Kind::RightParen => {
+            let open = (begin..at).rev().take(8).find(|at| words.is_kind(*at, Kind::LeftParen));
+            let before = open.and_then(|open| open.checked_sub(1));
+            !before.is_some_and(|before| words.is(before, Keyword::OPERATOR))
+        }
+        _ => false,
+    }
 }
 
 /// Whether something stands right before a place that a name could not begin behind.
@@ -252,45 +259,6 @@ fn follows(text: &str, at: usize) -> bool {
         .chars()
         .next_back()
         .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '\'' | ']' | ')' | ':'))
-}
-
-/// The tokens of a text without blanks and comments; `None` where it cannot be read.
-fn pieces(text: &str) -> Option<Vec<Piece>> {
-    let tokens = Tokenizer::new(&Grammar::new(), text).tokenize_with_location().ok()?;
-    let mut places = Places { text, line: 1, column: 1, at: 0 };
-    let mut pieces = Vec::with_capacity(tokens.len() / 2 + 1);
-    for TokenWithSpan { token, span } in tokens {
-        let start = places.offset(span.start.line, span.start.column);
-        let end = places.offset(span.end.line, span.end.column);
-        if !matches!(token, Token::Whitespace(_) | Token::EOF) {
-            pieces.push(Piece { token, range: start..end });
-        }
-    }
-    Some(pieces)
-}
-
-/// Goes over a text once, from one place to the next.
-struct Places<'t> {
-    text: &'t str,
-    line: u64,
-    column: u64,
-    at: usize,
-}
-
-impl Places<'_> {
-    /// The byte at a place, which is not before the last one.
-    fn offset(&mut self, line: u64, column: u64) -> usize {
-        let mut rest = self.text[self.at..].chars();
-        while (self.line, self.column) < (line, column) {
-            let Some(c) = rest.next() else { break };
-            self.at += c.len_utf8();
-            match c {
-                '\n' => (self.line, self.column) = (self.line + 1, 1),
-                _ => self.column += 1,
-            }
-        }
-        self.at
-    }
 }
 
 #[cfg(test)]
@@ -316,6 +284,12 @@ mod tests {
             ("?", Marked::Number(2)),
         ];
         assert_eq!(found(text), expected);
+        assert_eq!(
+            found("SELECT j ? k, j['a'] ? ?, ? ? ? FROM t WHERE a LIKE ? LIMIT ?"),
+            [1, 2, 3, 4, 5].map(|n| ("?", Marked::Number(n)))
+        );
+        let several = "SELECT j ? k; CREATE SECRET s (TYPE s3, KEY_ID ?, SECRET ?); SELECT 1 OPERATOR(s.+) ?";
+        assert_eq!(found(several), [1, 2, 3].map(|n| ("?", Marked::Number(n))));
         assert_eq!(found("SELECT é[1:n], {'k':v}, j ? 'key', (:n)"), [(":n", name("n"))]);
         assert_eq!(found("SELECT 'open"), []);
     }

@@ -11,9 +11,19 @@ pub(crate) fn position(text: &str, span: Span) -> Option<Position> {
     location(text, span.start)
 }
 
+/// The line of a `Location` whose column is a byte's offset plus one.
+pub(crate) const LINE_OF_OFFSETS: u64 = 1 << 32;
+
 pub(crate) fn location(text: &str, at: Location) -> Option<Position> {
     if at.line == 0 {
         return None;
+    }
+    if at.line == LINE_OF_OFFSETS {
+        let mut offset = usize::try_from(at.column.saturating_sub(1)).map_or(text.len(), |at| at.min(text.len()));
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        return Some(at_offset(text, offset));
     }
     let mut offset = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -35,6 +45,15 @@ pub(crate) fn location(text: &str, at: Location) -> Option<Position> {
 /// The place just after a text.
 pub(crate) fn end(text: &str) -> Position {
     at_offset(text, text.len())
+}
+
+/// Where a span of bytes begins.
+pub(crate) fn at_span(text: &str, span: syntax::Span) -> Position {
+    let mut offset = (span.start as usize).min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    at_offset(text, offset)
 }
 
 /// Where a quoted literal stands first, for those that the parser gives no place.

@@ -7,7 +7,8 @@ use std::cell::OnceCell;
 use sqlparser::ast::{OnConflict, SetExpr};
 use types::Result;
 
-use crate::parse::{self, Parsed};
+use crate::asides::Parsed;
+use crate::parse;
 
 /// What a statement's binding makes and refers to as it does to the statement's own text.
 #[derive(Default)]

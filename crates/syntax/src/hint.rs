@@ -8,7 +8,9 @@ use crate::token::{Kind, Token};
 /// The error with a hint, where the tokens around its place suggest one.
 #[cold]
 pub(crate) fn with_hint(text: &str, tokens: &[Token], at: usize, error: SyntaxError) -> SyntaxError {
-    match (Around { text, tokens, at }).hint() {
+    // Where something certain must stand, no comma is missing.
+    let sure = error.message.contains(": expected ") && !error.message.ends_with(": expected , or )");
+    match (Around { text, tokens, at }).hint(sure) {
         Some(hint) => error.with_hint(hint),
         None => error,
     }
@@ -45,7 +47,7 @@ impl<'t> Around<'t> {
         token.span.of(self.text)
     }
 
-    fn hint(&self) -> Option<String> {
+    fn hint(&self, sure: bool) -> Option<String> {
         let (here, before) = (self.here(), self.back(1));
         let clause = is_clause(here.keyword);
         if let Some(idiom) = self.idiom() {
@@ -71,7 +73,20 @@ impl<'t> Around<'t> {
         if here.kind == Kind::RightParen && closed > opened {
             return Some("there is a closing bracket too many".to_owned());
         }
-        self.misspelt().or_else(|| self.missing_comma())
+        self.reserved().or_else(|| self.misspelt()).or_else(|| self.missing_comma().filter(|_| !sure))
+    }
+
+    /// A reserved word in the place of a column: what follows it would follow a column.
+    fn reserved(&self) -> Option<String> {
+        let next = self.tokens.get(self.at + 1)?;
+        let value_expected = self.back(1).is_some_and(|before| {
+            let word = matches!(before.keyword, K::SELECT | K::BY | K::WHERE | K::AND | K::OR | K::ON | K::SET);
+            word || matches!(before.kind, Kind::Comma | Kind::LeftParen | Kind::Dot)
+        });
+        let column = matches!(next.kind, Kind::Comma | Kind::RightParen | Kind::End | Kind::Semicolon | Kind::Operator)
+            || next.keyword == K::FROM;
+        (self.here().keyword.is_reserved() && value_expected && column)
+            .then(|| "a name that is a reserved word stands in double quotes".to_owned())
     }
 
     fn missing_comma(&self) -> Option<String> {

@@ -26,7 +26,7 @@ pub use span::Span;
 pub use token::{Kind, Token};
 
 use parse::Parser;
-use tree::{Expr, Statement, TypeName};
+use tree::{Expr, Name, Statement, TypeName};
 
 /// What a script holds: its statements, and an error for each that is none.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,4 +88,12 @@ pub fn parse_type(text: &str) -> Result<TypeName, SyntaxError> {
 /// The tokens of a text, comments and blanks left out; the last one is the end.
 pub fn tokens(text: &str) -> Result<Vec<Token>, SyntaxError> {
     lex::tokens(text)
+}
+
+/// The name that a token of the text is, a word or a quoted name; `None` for every other one.
+pub fn name(text: &str, token: &Token) -> Option<Name> {
+    match token.kind {
+        Kind::Word | Kind::QuotedName | Kind::UnicodeName => parse::name::name_of(text, *token).ok(),
+        _ => None,
+    }
 }

@@ -5,6 +5,7 @@
 /// Two spans always compare equal, so that trees compare by what they say and not by where they were read: a tree equals
 /// the one that is read from its own print.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span {
     /// First byte.
     pub start: u32,

@@ -19,7 +19,7 @@ use super::expression::ExprBinder;
 use super::folded;
 use super::scope::nearest;
 use super::select::Item;
-use crate::borrowed_syntax::UNPACKED;
+use crate::made::UNPACKED;
 use crate::names::Name;
 
 /// Columns that one COLUMNS may stand for, over all expressions of a query.

@@ -18,7 +18,7 @@ use super::scope::Scope;
 use super::subquery::Pending;
 use super::window::Windows;
 use super::{Binder, fold, folded, literal, operator, own};
-use crate::dialect::POSITIONAL;
+use crate::made::POSITIONAL;
 use crate::names::Name;
 use crate::place::Placed;
 use crate::{place, stack};

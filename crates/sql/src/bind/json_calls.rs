@@ -136,7 +136,7 @@ impl Call<'_, '_, '_> {
                 let Some(wanted) = self.arguments[1].expr.as_literal().and_then(Value::as_text) else {
                     return Err(Error::unsupported("the structure of from_json must be a constant"));
                 };
-                let ty = crate::nested_syntax::structure(wanted, self.binder.binder.relations)?;
+                let ty = crate::type_names::structure(wanted, self.binder.binder.relations)?;
                 if ty == Type::Text {
                     // The cast would keep the quotes of a string.
                     let whole = Expr::literal(Value::text(""), Type::Text);

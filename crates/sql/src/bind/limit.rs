@@ -24,7 +24,7 @@ use super::nested::call;
 use super::scope::Scope;
 use super::select::filtered;
 use super::{Binder, Relation, operator};
-use crate::borrowed_syntax::PERCENT;
+use crate::made::PERCENT;
 
 /// How many rows.
 enum Rows {

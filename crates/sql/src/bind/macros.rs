@@ -12,7 +12,7 @@ use super::coerce::{self, Bound};
 use super::expression::{Clause, ExprBinder};
 use super::scope::{Entry, Scope};
 use super::{Binder, Relation, operator, stack};
-use crate::parse::Parsed;
+use crate::asides::Parsed;
 use crate::{MacroInfo, ViewInfo};
 
 /// Views and macros inside each other.

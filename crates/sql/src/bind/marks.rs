@@ -20,7 +20,7 @@ use types::{Error, Result, SqlState};
 use super::recursion::is_name;
 use super::scope::Scope;
 use super::{Binder, folded};
-use crate::recursion_syntax::{Cycle, Marks, Search};
+use crate::asides::{Cycle, Marks, Search};
 
 /// The parts of a recursive query, and the names of its columns.
 pub(super) struct Marked<'a> {

@@ -31,7 +31,7 @@ use super::scope::{Entry, Scope};
 use super::values::is_default;
 use super::{Binder, fold, folded};
 use crate::RelationInfo;
-use crate::merge_syntax::{EVERY, EVERY_BY_NAME, REFUSAL};
+use crate::made::{EVERY, EVERY_BY_NAME, REFUSAL};
 
 /// A MERGE's parts.
 pub(crate) struct MergeParts<'a> {

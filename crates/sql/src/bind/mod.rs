@@ -96,9 +96,9 @@ use types::stop::{self, Place};
 use types::{Error, Result, Type, Value};
 
 use crate::RelationInfo;
-use crate::parse::Parsed;
-use crate::recursion_syntax::Marks;
-use crate::samples::SampleClause;
+use crate::asides::Parsed;
+use crate::asides::Marks;
+use crate::asides::SampleClause;
 use crate::script::StatementText;
 use crate::texts::Texts;
 use crate::{Relations, place, stack};

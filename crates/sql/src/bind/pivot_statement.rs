@@ -7,13 +7,13 @@
 //! The columns of a query are known before it runs, but those of a PIVOT without IN come from the table: its values are
 //! asked for, by a query of its own, while the statement is bound.
 
-use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::Span;
+use syntax::tree::{ExprKind, Literal};
+use syntax::{Keyword as K, Kind};
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::{Binder, Relation};
-use crate::dialect::Grammar;
-use crate::parse::is_word;
-use crate::place;
+use crate::words::Words;
 
 /// Columns that one PIVOT may make.
 const COLUMNS_MAX: usize = 1600;
@@ -46,7 +46,7 @@ fn literal(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }
 
-fn syntax(message: impl Into<String>) -> Error {
+fn wrong(message: impl Into<String>) -> Error {
     Error::new(SqlState::SyntaxError, message)
 }
 
@@ -59,156 +59,118 @@ fn unplaced(error: &Error) -> Error {
     }
 }
 
-struct Words<'t> {
-    text: &'t str,
-    tokens: Vec<TokenWithSpan>,
+fn words(text: &str) -> Result<Words<'_>> {
+    Words::of(text).map_err(|error| wrong(error.message))
 }
 
-impl<'t> Words<'t> {
-    fn of(text: &'t str) -> Result<Self> {
-        let dialect = Grammar::new();
-        let tokens = Tokenizer::new(&dialect, text)
-            .tokenize_with_location()
-            .map_err(|e| syntax(e.message))?
-            .into_iter()
-            .filter(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF))
-            .collect();
-        Ok(Words { text, tokens })
-    }
-    /// The text of the tokens `[from, to)`.
-    fn slice(&self, from: usize, to: usize) -> String {
-        if from >= to {
-            return String::new();
+/// The items of a list between two places.
+fn list(words: &Words<'_>, from: usize, to: usize) -> Vec<String> {
+    let mut items = Vec::new();
+    let mut start = from;
+    for at in words.outside(from).take_while(|at| *at < to) {
+        if words.is_kind(at, Kind::Comma) {
+            items.push(words.written(start, at).to_owned());
+            start = at + 1;
         }
-        let offset = |location| place::location(self.text, location).map(|p| p.offset as usize);
-        let range = offset(self.tokens[from].span.start).zip(offset(self.tokens[to - 1].span.end));
-        range.and_then(|(a, b)| self.text.get(a..b)).unwrap_or_default().to_owned()
     }
-    /// Places outside all brackets, from `from` on.
-    fn outside(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
-        let mut depth = 0usize;
-        (from..self.tokens.len()).filter(move |at| match self.tokens[*at].token {
-            Token::LParen | Token::LBracket | Token::LBrace => {
-                depth += 1;
-                depth == 1
-            }
-            Token::RParen | Token::RBracket | Token::RBrace => {
-                depth = depth.saturating_sub(1);
-                false
-            }
-            _ => depth == 0,
-        })
-    }
-    fn is(&self, at: usize, word: &str) -> bool {
-        self.tokens.get(at).is_some_and(|t| is_word(t, word))
-    }
-    /// The items of a list between two places.
-    fn list(&self, from: usize, to: usize) -> Vec<String> {
-        let mut items = Vec::new();
-        let mut start = from;
-        for at in self.outside(from).take_while(|at| *at < to).collect::<Vec<_>>() {
-            if self.tokens[at].token == Token::Comma {
-                items.push(self.slice(start, at));
-                start = at + 1;
-            }
-        }
-        items.push(self.slice(start, to));
-        items.retain(|item| !item.is_empty());
-        items
-    }
+    items.push(words.written(start, to).to_owned());
+    items.retain(|item| !item.is_empty());
+    items
 }
 
 fn clauses(text: &str) -> Result<Clauses> {
-    let words = Words::of(text)?;
+    let words = words(text)?;
     let mut out = Clauses::default();
     let mut from = 1;
-    if (words.is(1, "include") || words.is(1, "exclude")) && words.is(2, "nulls") {
-        out.include_nulls = words.is(1, "include");
+    if (words.is(1, K::INCLUDE) || words.is(1, K::EXCLUDE)) && words.is(2, K::NULLS) {
+        out.include_nulls = words.is(1, K::INCLUDE);
         from = 3;
     }
     // Where each clause begins, and how many words its name has.
-    let mut starts: Vec<(usize, &str, usize)> = Vec::new();
+    let mut starts: Vec<(usize, K, usize)> = Vec::new();
     for at in words.outside(from) {
         for (name, second) in [
-            ("on", ""),
-            ("using", ""),
-            ("group", "by"),
-            ("into", ""),
-            ("order", "by"),
-            ("limit", ""),
-            ("offset", ""),
+            (K::ON, None),
+            (K::USING, None),
+            (K::GROUP, Some(K::BY)),
+            (K::INTO, None),
+            (K::ORDER, Some(K::BY)),
+            (K::LIMIT, None),
+            (K::OFFSET, None),
         ] {
             let known = starts.iter().any(|(_, n, _)| *n == name);
-            if words.is(at, name) && (second.is_empty() || words.is(at + 1, second)) && !known {
+            if words.is(at, name) && second.is_none_or(|second| words.is(at + 1, second)) && !known {
                 // USING and ON of a join inside the source stand in brackets.
-                starts.push((at, name, if second.is_empty() { 1 } else { 2 }));
+                starts.push((at, name, if second.is_none() { 1 } else { 2 }));
             }
         }
     }
     let end = words.tokens.len();
     let first = starts.first().map_or(end, |(at, ..)| *at);
-    out.source = words.slice(from, first);
+    out.source = words.written(from, first).to_owned();
     for (i, (at, name, width)) in starts.iter().enumerate() {
         let until = starts.get(i + 1).map_or(end, |(at, ..)| *at);
         let body = at + width;
         match *name {
-            "on" => out.on = words.list(body, until),
-            "using" => out.using = words.list(body, until),
-            "group" => out.groups = Some(words.list(body, until)),
-            "into" => out.into = words.slice(body, until),
+            K::ON => out.on = list(&words, body, until),
+            K::USING => out.using = list(&words, body, until),
+            K::GROUP => out.groups = Some(list(&words, body, until)),
+            K::INTO => out.into = words.written(body, until).to_owned(),
             _ => {
                 out.tail.push(' ');
-                out.tail.push_str(&words.slice(*at, until));
+                out.tail.push_str(words.written(*at, until));
             }
         }
     }
     if out.source.is_empty() {
-        return Err(syntax("PIVOT and UNPIVOT need a table").with_hint("write PIVOT t ON k USING sum(x)"));
+        return Err(wrong("PIVOT and UNPIVOT need a table").with_hint("write PIVOT t ON k USING sum(x)"));
     }
     if out.on.is_empty() {
-        return Err(syntax("ON needs at least one column"));
+        return Err(wrong("ON needs at least one column"));
     }
     Ok(out)
 }
 
 /// `k IN ('a', 'b' AS other)` taken apart.
 fn on_item(item: &str) -> Result<On> {
-    let words = Words::of(item)?;
-    let place = words.outside(0).find(|at| words.is(*at, "in"));
-    let Some(at) = place.filter(|at| words.tokens.get(at + 1).is_some_and(|t| t.token == Token::LParen))
-    else {
+    let words = words(item)?;
+    let place = words.outside(0).find(|at| words.is(*at, K::IN) && words.is_kind(at + 1, Kind::LeftParen));
+    let Some(at) = place else {
         return Ok(On { expr: item.to_owned(), values: None });
     };
-    let end = words.tokens.len() - 1;
+    let end = words.tokens.len().saturating_sub(1);
     let mut values = Vec::new();
-    for value in words.list(at + 2, end) {
-        let inner = Words::of(&value)?;
-        let alias = inner.outside(0).find(|at| *at > 0 && inner.is(*at, "as"));
-        let (expr, name) = match alias {
-            Some(at) => {
-                (inner.slice(0, at), inner.slice(at + 1, inner.tokens.len()).trim_matches('"').to_owned())
-            }
-            None => {
-                let name = match inner.tokens.as_slice() {
-                    [TokenWithSpan { token: Token::SingleQuotedString(s), .. }] => s.clone(),
-                    _ => value.clone(),
-                };
-                (value.clone(), name)
-            }
-        };
+    for value in list(&words, at + 2, end) {
+        let (expr, alias) = using_item(&value)?;
+        let name = alias.map_or_else(|| label(&value), Ok)?;
         values.push((expr, name));
     }
-    Ok(On { expr: words.slice(0, at), values: Some(values) })
+    Ok(On { expr: words.written(0, at).to_owned(), values: Some(values) })
+}
+
+/// The name of a value without one: a text's own, and what is written of others.
+fn label(value: &str) -> Result<String> {
+    let words = words(value)?;
+    match (words.tokens.len(), words.is_kind(0, Kind::Text)) {
+        (1, true) => {
+            let read = syntax::parse_expr(value).map_err(|error| wrong(error.message))?;
+            match read.kind {
+                ExprKind::Literal(Literal::Text(text)) => Ok(text.into()),
+                _ => Ok(value.to_owned()),
+            }
+        }
+        _ => Ok(value.to_owned()),
+    }
 }
 
 /// `sum(x) AS total`: the call and its name.
 fn using_item(item: &str) -> Result<(String, Option<String>)> {
-    let words = Words::of(item)?;
-    let alias = words.outside(0).find(|at| *at > 0 && words.is(*at, "as"));
+    let words = words(item)?;
+    let alias = words.outside(0).find(|at| *at > 0 && words.is(*at, K::AS));
     Ok(match alias {
         Some(at) => {
-            let name = words.slice(at + 1, words.tokens.len()).trim_matches('"').to_owned();
-            (words.slice(0, at), Some(name))
+            let name = words.written(at + 1, words.tokens.len()).trim_matches('"').to_owned();
+            (words.written(0, at).to_owned(), Some(name))
         }
         None => (item.to_owned(), None),
     })
@@ -216,13 +178,8 @@ fn using_item(item: &str) -> Result<(String, Option<String>)> {
 
 /// The names that a text uses, in lower case unless quoted.
 fn names_in(text: &str) -> Result<Vec<String>> {
-    let words = Words::of(text)?;
-    let name = |token: &TokenWithSpan| match &token.token {
-        Token::Word(w) if w.quote_style.is_some() => Some(w.value.clone()),
-        Token::Word(w) => Some(w.value.to_lowercase()),
-        _ => None,
-    };
-    Ok(words.tokens.iter().filter_map(name).collect())
+    let words = words(text)?;
+    Ok((0..words.tokens.len()).filter_map(|at| words.name(at)).collect())
 }
 
 impl Binder<'_> {
@@ -247,17 +204,17 @@ impl Binder<'_> {
     }
 
     fn unpivot_query(&mut self, clauses: &Clauses, _with: &str, span: Span) -> Result<String> {
-        let into = Words::of(&clauses.into)?;
-        let (mut name, mut value) = ("name".to_owned(), "value".to_owned());
+        let into = words(&clauses.into)?;
+        let (mut name, mut value) = ("name", "value");
         let mut at = 0;
         while at < into.tokens.len() {
-            let given = into.slice(at + 1, (at + 2).min(into.tokens.len()));
-            if into.is(at, "name") && !given.is_empty() {
+            let given = into.written(at + 1, (at + 2).min(into.tokens.len()));
+            if into.is(at, K::NAME) && !given.is_empty() {
                 name = given;
-            } else if into.is(at, "value") && !given.is_empty() {
+            } else if into.is(at, K::VALUE) && !given.is_empty() {
                 value = given;
             } else {
-                return Err(syntax("INTO takes NAME and VALUE, each with one column")
+                return Err(wrong("INTO takes NAME and VALUE, each with one column")
                     .with_hint("write INTO NAME month VALUE sales"));
             }
             at += 2;

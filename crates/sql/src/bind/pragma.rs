@@ -9,7 +9,7 @@ use plan::Expr;
 
 use super::Binder;
 use super::coerce::Bound;
-use crate::pragma_syntax::LISTS;
+use crate::pragmas::LISTS;
 
 impl<'a> Binder<'a> {
     /// The query that gives a function's rows; `None` when there is no such function.

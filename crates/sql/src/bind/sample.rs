@@ -12,7 +12,7 @@ use sqlparser::tokenizer::{Location, Span};
 use types::{Comparison, Error, Result, Sample, SampleOf, SqlState, Type, Value};
 
 use super::{Binder, select};
-use crate::samples::{SampleClause, SampleMethod};
+use crate::asides::{SampleClause, SampleMethod};
 
 /// How much of what.
 struct Wanted {

@@ -5,66 +5,18 @@
 //! `element` stands for the elements of a list, `key` and `value` for those of a map.
 
 use sqlparser::ast::{AlterTableOperation as Operation, ColumnOption, Ident};
-use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
+use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type};
 
 use super::Context;
 use super::create::spelled;
 use crate::bind::{folded, only_expression};
 use crate::data_type;
-use crate::parse::is_word;
 use crate::place::Placed;
 use crate::{RelationInfo, names::Name};
 
 /// Between the names of a path; no name has it.
-const JOINT: char = '\u{1}';
-
-/// Makes one word of the path behind ADD, DROP and RENAME [COLUMN] in ALTER TABLE.
-pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) {
-    let solid = |tokens: &[TokenWithSpan]| -> Vec<usize> {
-        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect()
-    };
-    let all = solid(tokens);
-    let alters = |at: usize, word: &str| all.get(at).is_some_and(|t| is_word(&tokens[*t], word));
-    if !(alters(0, "alter") && alters(1, "table")) {
-        return;
-    }
-    let mut place = 2;
-    loop {
-        let all = solid(tokens);
-        if place >= all.len() {
-            return;
-        }
-        let word = |at: usize, word: &str| all.get(at).is_some_and(|t| is_word(&tokens[*t], word));
-        let verb = ["add", "drop", "rename"].iter().any(|verb| word(place, verb));
-        place += 1;
-        if !verb {
-            continue;
-        }
-        let mut at = place + usize::from(word(place, "column"));
-        if word(at, "if") {
-            at += if word(at + 1, "not") { 3 } else { 2 };
-        }
-        let mut path = Vec::new();
-        let mut end = at;
-        while let Some(Token::Word(name)) = all.get(end).map(|t| &tokens[*t].token) {
-            path.push(match name.quote_style {
-                Some(_) => name.value.clone(),
-                None => name.value.to_lowercase(),
-            });
-            end += 1;
-            if all.get(end).map(|t| &tokens[*t].token) != Some(&Token::Period) {
-                break;
-            }
-            end += 1;
-        }
-        if path.len() > 1 && end > at {
-            let span = tokens[all[at]].span;
-            let joined = Token::make_word(&path.join(&JOINT.to_string()), Some('"'));
-            tokens.splice(all[at]..=all[end - 1], [TokenWithSpan { token: joined, span }]);
-        }
-    }
-}
+pub(crate) const JOINT: char = '\u{1}';
 
 /// A column with another type, and how its values become those; `None` where IF EXISTS or IF NOT EXISTS finds
 /// nothing to do.

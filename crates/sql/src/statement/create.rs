@@ -21,7 +21,7 @@ use crate::RelationInfo;
 use crate::bind::folded;
 use crate::data_type::{self, Limit};
 use crate::names::Name;
-use crate::partition_syntax::PartitionKind as Clause;
+use crate::asides::PartitionKind as Clause;
 use crate::place::Placed;
 
 /// Columns of a table. Blocks keep an extent and statistics for each, so that many more would be mostly headers.

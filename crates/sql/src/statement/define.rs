@@ -3,14 +3,14 @@
 use plan::Statement;
 use plan::statement::{IfExists, ObjectName};
 use sqlparser::ast::{CreateView, DataType, Expr as Ast, Ident, ObjectName as NameSyntax};
-use sqlparser::tokenizer::Token;
+use syntax::tree::{Drop, ObjectKind};
 use types::{Error, Result, SqlState, Type};
 
 use super::Context;
-use crate::bind::folded;
 use crate::data_type::column_type;
+use crate::place;
 use crate::place::Placed;
-use crate::{parse, place};
+use crate::words::folded;
 
 /// Where temporary tables and views are: it ends with the database's last session.
 const TEMPORARY_SCHEMA: &str = "temp";
@@ -25,10 +25,10 @@ impl Context<'_> {
             }
             name.schema = Some(TEMPORARY_SCHEMA.to_owned());
         }
-        let Some(text) = parse::after_as(self.text) else {
+        let Some(text) = self.kept() else {
             return Err(Error::internal("a view without a query"));
         };
-        let columns: Vec<String> = view.columns.iter().map(|c| folded(&c.name)).collect();
+        let columns: Vec<String> = view.columns.iter().map(|c| crate::bind::folded(&c.name)).collect();
         // The query must be one that can be planned, here and now, and with the names that it will be bound with.
         let schema = name.schema.clone().unwrap_or_else(|| self.relations.current_schema());
         let around = self.relations.search_in(vec![schema]);
@@ -57,8 +57,12 @@ impl Context<'_> {
     pub(super) fn prepare(&self, name: &Ident, types: &[DataType]) -> Result<Statement> {
         let types: Result<Vec<Type>> =
             types.iter().map(|ty| column_type(ty, self.relations).placed(self.text, name.span)).collect();
-        match parse::after_as(self.text) {
-            Some(text) => Ok(Statement::Prepare { name: folded(name), text: text.to_owned(), types: types? }),
+        match self.kept() {
+            Some(text) => Ok(Statement::Prepare {
+                name: crate::bind::folded(name),
+                text: text.to_owned(),
+                types: types?,
+            }),
             None => Err(Error::new(SqlState::SyntaxError, "PREPARE needs AS and a statement")),
         }
     }
@@ -74,52 +78,26 @@ impl Context<'_> {
     }
 }
 
-/// `DROP MACRO [TABLE] [IF EXISTS] name` and DROP FUNCTION, which the parser does not know; `None` for every other text.
-pub(crate) fn drop_macro(text: &str) -> Result<Option<Statement>> {
-    // Only such texts are looked at twice.
-    let begins =
-        |word: &str| text.trim_start().get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));
-    if !begins("drop") {
-        return Ok(None);
-    }
-    let Some(tokens) = parse::tokens(text) else { return Ok(None) };
-    let word = |at: usize, wanted: &str| matches!(tokens.get(at), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(wanted));
-    let name = |at: usize| match tokens.get(at) {
-        Some(Token::Word(w)) => {
-            Some(if w.quote_style.is_some() { w.value.clone() } else { w.value.to_lowercase() })
+/// `DROP MACRO [TABLE] [IF EXISTS] name` and DROP FUNCTION, of which a name has one here.
+pub(super) fn drop_macro(drop: &Drop) -> Result<Statement> {
+    let Drop { kind, if_exists, names, cascade, concurrently: _, persistent: _, on } = drop;
+    let function = *kind == ObjectKind::Function;
+    // PostgreSQL's list of argument types may follow a function's name.
+    let name = match names.as_slice() {
+        [(path, types)] if cascade.is_none() && on.is_none() && (function || types.is_none()) => {
+            path.single()
         }
         _ => None,
     };
-    if word(0, "drop") && word(1, "function") {
-        let if_exists = word(2, "if") && word(3, "exists");
-        let at = if if_exists { 4 } else { 2 };
-        // PostgreSQL's list of argument types may follow; a name has one function here.
-        let mut rest = tokens.get(at + 1..).unwrap_or_default();
-        if rest.first() == Some(&Token::LParen) {
-            let end = rest.iter().rposition(|t| *t == Token::RParen).map_or(rest.len(), |end| end + 1);
-            rest = &rest[end..];
+    match name.map(|name| folded(name)) {
+        Some(name) if function => Ok(Statement::DropFunction { name, if_exists: *if_exists }),
+        Some(name) => Ok(Statement::DropMacro { name, if_exists: *if_exists }),
+        None => {
+            let form = if function { DROP_FUNCTION } else { DROP_MACRO };
+            Err(Error::new(SqlState::SyntaxError, form).at(place::START))
         }
-        let ended = rest.iter().all(|t| matches!(t, Token::SemiColon | Token::EOF));
-        return match name(at).filter(|_| ended) {
-            Some(name) => Ok(Some(Statement::DropFunction { name, if_exists })),
-            None => Err(Error::new(SqlState::SyntaxError, "write DROP FUNCTION name").at(place::START)),
-        };
     }
-    if word(0, "drop") && word(1, "macro") {
-        let table = usize::from(word(2, "table") && matches!(tokens.get(3), Some(Token::Word(_))));
-        let if_exists = word(2 + table, "if") && word(3 + table, "exists");
-        let at = table + if if_exists { 4 } else { 2 };
-        let rest = tokens.len() - at.min(tokens.len());
-        let ended = rest == 1
-            || tokens
-                .get(at + 1..)
-                .unwrap_or_default()
-                .iter()
-                .all(|t| matches!(t, Token::SemiColon | Token::EOF));
-        return match name(at).filter(|_| ended) {
-            Some(name) => Ok(Some(Statement::DropMacro { name, if_exists })),
-            None => Err(Error::new(SqlState::SyntaxError, "write DROP MACRO name").at(place::START)),
-        };
-    }
-    Ok(None)
 }
+
+pub(super) const DROP_MACRO: &str = "write DROP MACRO name";
+pub(super) const DROP_FUNCTION: &str = "write DROP FUNCTION name";

@@ -10,7 +10,7 @@ use types::{Error, Result, Schema, SqlState};
 use super::Context;
 use crate::bind::modify::unknown_column;
 use crate::bind::{Binder, folded};
-use crate::idioms::InsertBy;
+use crate::asides::InsertBy;
 use crate::{RelationInfo, place};
 
 impl Context<'_> {

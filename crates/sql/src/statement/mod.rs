@@ -10,6 +10,7 @@ mod generated;
 mod index;
 mod load;
 mod modify;
+mod own;
 mod refusals;
 mod sequence;
 mod session;
@@ -17,30 +18,27 @@ mod transaction;
 mod user_type;
 
 pub(crate) use generated::TYPE_OF_EXPRESSION;
-use plan::statement::{ExplainFormat, ObjectName, Statement};
+use plan::statement::{ExplainFormat, IfExists, ObjectName, Statement};
 use sqlparser::ast::{
     AnalyzeFormat, AnalyzeFormatKind, Expr as Ast, Ident, ObjectName as NameSyntax, ObjectType, SchemaName,
     Statement as Syntax, UtilityOption, Value as AstValue,
 };
 use sqlparser::tokenizer::Span;
+use syntax::tree::IfThere;
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::modify::column_position;
 use crate::bind::{Binder, folded};
 use crate::names::Name;
-use crate::parse::Parsed;
+use crate::asides::Parsed;
 use crate::texts::Texts;
 use crate::{RelationInfo, Relations, place};
 
-/// Plans one parsed statement.
-pub(crate) use alter_fields::take as take_field_paths;
-pub(crate) use attach::databases;
+pub(crate) use alter_fields::JOINT;
 pub use create::COLUMNS_MAX;
-pub(crate) use define::drop_macro;
-pub(crate) use function::create_function;
-pub(crate) use sequence::sequence;
-pub(crate) use user_type::create_type;
+pub(crate) use own::{fault, kept, of_tree};
 
+/// Plans one parsed statement.
 pub(crate) fn plan(
     text: &str,
     parsed: &Parsed,
@@ -141,6 +139,11 @@ impl Context<'_> {
                 Err(Error::unsupported(format!("{} is not supported", verb.join(" "))).at(place::START))
             }
         }
+    }
+
+    /// The text that the statement keeps.
+    fn kept(&self) -> Option<&str> {
+        self.parsed.kept.map(|span| span.of(self.text))
     }
 
     fn at(&self, error: Error, span: Span) -> Error {
@@ -317,6 +320,14 @@ impl Context<'_> {
             _ => Err(Error::new(SqlState::SyntaxError, "EXPLAIN needs a statement that has a plan")
                 .at(place::START)),
         }
+    }
+}
+
+fn if_exists(if_there: IfThere) -> IfExists {
+    match if_there {
+        IfThere::Error => IfExists::Error,
+        IfThere::Replace => IfExists::Replace,
+        IfThere::Keep => IfExists::Keep,
     }
 }
 

@@ -18,8 +18,8 @@ use crate::bind::is_default;
 use crate::bind::merge::MergeParts;
 use crate::bind::modify::{Changing, DeleteParts, Named, UpdateParts, always_generated};
 use crate::bind::query::changes_rows;
-use crate::idioms::InsertBy;
-use crate::overriding::Overriding;
+use crate::asides::InsertBy;
+use crate::asides::Overriding;
 use crate::{RelationInfo, place};
 
 impl Context<'_> {

@@ -1,216 +1,179 @@
-//! CREATE, ALTER and DROP SEQUENCE, read from the statement's words: the parser knows the first only, and its clauses in
-//! one order only.
+//! CREATE, ALTER and DROP SEQUENCE, and the sequences of columns.
 
 use plan::Statement;
 use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
 use plan::statement::ObjectName;
-use sqlparser::ast::DataType;
-use sqlparser::tokenizer::Token;
+use sqlparser::ast::{DataType, SequenceOptions as IdentityOption};
+use syntax::Span;
+use syntax::tree::{
+    AlterObject, Drop, Expr, ExprKind, IfThere, Literal, ObjectChange, OperatorKind, Path, SequenceOption,
+    TypeKind, TypeName,
+};
 use types::{Error, Result, SqlState, Type};
 
+use crate::words::folded;
 use crate::{Relations, parse, place};
 
-/// A walk over the words of a statement.
-struct Words<'r> {
-    tokens: Vec<Token>,
-    at: usize,
-    /// For names; options have none.
-    relations: Option<&'r dyn Relations>,
+/// Where the names of a statement about sequences lead.
+pub(super) struct Sequences<'a> {
+    pub text: &'a str,
+    pub relations: &'a dyn Relations,
 }
 
-impl Words<'_> {
-    /// Takes these words if they come next.
-    fn take(&mut self, words: &str) -> bool {
-        let mut at = self.at;
-        for word in words.split(' ') {
-            match self.tokens.get(at) {
-                Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word) => {
-                    at += 1;
-                }
-                _ => return false,
+/// What options say.
+#[derive(Default)]
+struct Said {
+    options: SequenceOptions,
+    owner: Option<Vec<String>>,
+}
+
+impl Sequences<'_> {
+    fn object_name(&self, path: &Path) -> Result<ObjectName> {
+        let (database, schema, name) = match path.names.as_slice() {
+            [name] => return Ok(ObjectName { schema: None, name: folded(name) }),
+            [schema, name] => (None, schema, name),
+            [database, schema, name] => (Some(folded(database)), schema, name),
+            names => {
+                let at = names.get(3).map(|name| name.span).unwrap_or_default();
+                return Err(parse::unexpected(self.text, at));
             }
-        }
-        self.at = at;
-        true
-    }
-    fn sign(&mut self, sign: &Token) -> bool {
-        let found = self.tokens.get(self.at) == Some(sign);
-        self.at += usize::from(found);
-        found
-    }
-    fn ended(&self) -> bool {
-        self.tokens[self.at.min(self.tokens.len())..]
-            .iter()
-            .all(|t| matches!(t, Token::SemiColon | Token::EOF))
-    }
-    fn name(&mut self) -> Result<String> {
-        match self.tokens.get(self.at) {
-            Some(Token::Word(w)) => {
-                self.at += 1;
-                Ok(if w.quote_style.is_some() { w.value.clone() } else { w.value.to_lowercase() })
-            }
-            _ => Err(self.unexpected()),
-        }
-    }
-    fn object_name(&mut self) -> Result<ObjectName> {
-        let first = self.name()?;
-        if !self.sign(&Token::Period) {
-            return Ok(ObjectName { schema: None, name: first });
-        }
-        let second = self.name()?;
-        let placed = |error: Error| error.at(place::START);
-        if !self.sign(&Token::Period) {
-            let key = self.relations.map(|relations| relations.schema_key(None, &first));
-            let schema = key.unwrap_or_else(|| Ok(first)).map_err(placed)?;
-            return Ok(ObjectName { schema: Some(schema), name: second });
-        }
-        let key = self.relations.map(|relations| relations.schema_key(Some(&first), &second));
-        let schema = key.unwrap_or_else(|| Ok(second)).map_err(placed)?;
-        Ok(ObjectName { schema: Some(schema), name: self.name()? })
-    }
-    fn number(&mut self) -> Result<i64> {
-        let negative = self.sign(&Token::Minus);
-        if !negative {
-            self.sign(&Token::Plus);
-        }
-        let Some(Token::Number(text, _)) = self.tokens.get(self.at) else { return Err(self.unexpected()) };
-        let signed = if negative { format!("-{text}") } else { text.clone() };
-        let number = signed.parse().map_err(|_| {
-            let message = format!("value \"{signed}\" is out of range for type bigint");
-            Error::new(SqlState::NumericValueOutOfRange, message)
-        })?;
-        self.at += 1;
-        Ok(number)
-    }
-    fn unexpected(&self) -> Error {
-        let message = match self.tokens.get(self.at) {
-            None | Some(Token::EOF | Token::SemiColon) => "syntax error at end of input".to_owned(),
-            Some(token) => format!("syntax error at or near \"{token}\""),
         };
-        Error::new(SqlState::SyntaxError, message).at(place::START)
+        let schema = self.relations.schema_key(database.as_deref(), &folded(schema));
+        let schema = schema.map_err(|error| error.at(place::START))?;
+        Ok(ObjectName { schema: Some(schema), name: folded(name) })
     }
-}
 
-/// The statement, if it is one about sequences.
-pub(crate) fn sequence(text: &str, relations: &dyn Relations) -> Result<Option<Statement>> {
-    let first = text.trim_start().get(..4).unwrap_or_default();
-    if !["crea", "alte", "drop"].iter().any(|verb| first.eq_ignore_ascii_case(verb)) {
-        return Ok(None);
-    }
-    let Some(tokens) = parse::tokens(text) else { return Ok(None) };
-    let mut words = Words { tokens, at: 0, relations: Some(relations) };
-    if words.take("create") {
-        let temporary = words.take("temporary") || words.take("temp");
-        if !words.take("sequence") {
-            return Ok(None);
+    pub fn create(
+        &self,
+        name: &Path,
+        options: &[SequenceOption],
+        if_there: IfThere,
+        temporary: bool,
+    ) -> Result<Statement> {
+        if if_there == IfThere::Replace {
+            let error = Error::unsupported("CREATE OR REPLACE SEQUENCE is not supported");
+            return Err(error.with_hint("DROP SEQUENCE IF EXISTS takes the old one away").at(place::START));
         }
-        let if_not_exists = words.take("if not exists");
-        let name = words.object_name()?;
-        let (mut options, mut owner) = (SequenceOptions::default(), None);
-        while !words.ended() {
-            option(&mut words, &mut options, &mut owner)?;
-        }
+        let name = self.object_name(name)?;
+        let Said { options, owner } = self.said(options)?;
         if options.restart.is_some() {
             return Err(Error::new(SqlState::SyntaxError, "a new sequence cannot be restarted"));
         }
-        return Ok(Some(Statement::CreateSequence(CreateSequence {
-            name,
-            options,
-            owner,
-            temporary,
-            if_not_exists,
-        })));
+        let if_not_exists = if_there == IfThere::Keep;
+        Ok(Statement::CreateSequence(CreateSequence { name, options, owner, temporary, if_not_exists }))
     }
-    if words.take("alter sequence") {
-        let if_exists = words.take("if exists");
-        let name = words.object_name()?;
-        let (mut options, mut owner) = (SequenceOptions::default(), None);
-        let mut rename = None;
-        if words.take("rename to") {
-            rename = Some(words.name()?);
-        } else if words.ended() {
-            return Err(words.unexpected());
+
+    pub fn alter(&self, syntax: &AlterObject) -> Result<Statement> {
+        let AlterObject { kind: _, if_exists, name, change } = syntax;
+        let unsupported = |what: &str| {
+            let error = Error::unsupported(format!("ALTER SEQUENCE {what} is not supported"));
+            Err(error.at(place::START))
+        };
+        let (mut said, mut rename) = (Said::default(), None);
+        match change {
+            ObjectChange::Rename(to) => rename = Some(folded(to)),
+            ObjectChange::Sequence(options) => said = self.said(options)?,
+            ObjectChange::SetSchema(_) => return unsupported("SET SCHEMA"),
+            ObjectChange::OwnerTo(_) => return unsupported("OWNER TO"),
+            ObjectChange::AddValue { .. }
+            | ObjectChange::RenameValue(..)
+            | ObjectChange::Set(..)
+            | ObjectChange::Reset(_) => return unsupported("of this kind"),
         }
-        while !words.ended() {
-            if rename.is_some() {
-                return Err(words.unexpected());
+        let (name, if_exists) = (self.object_name(name)?, *if_exists);
+        let Said { options, owner } = said;
+        Ok(Statement::AlterSequence(AlterSequence { name, options, owner, rename, if_exists }))
+    }
+
+    pub fn drop(&self, syntax: &Drop) -> Result<Statement> {
+        let Drop { kind: _, if_exists, names: written, cascade, concurrently: _, persistent: _, on } = syntax;
+        let mut names = Vec::with_capacity(written.len());
+        for (name, types) in written {
+            if types.is_some() {
+                return Err(parse::unexpected(self.text, behind(name)));
             }
-            option(&mut words, &mut options, &mut owner)?;
+            names.push(self.object_name(name)?);
         }
-        let alter = AlterSequence { name, options, owner, rename, if_exists };
-        return Ok(Some(Statement::AlterSequence(alter)));
+        if let Some(on) = on {
+            return Err(parse::unexpected(self.text, on.span()));
+        }
+        Ok(Statement::DropSequence { names, if_exists: *if_exists, cascade: *cascade == Some(true) })
     }
-    if words.take("drop sequence") {
-        let if_exists = words.take("if exists");
-        let mut names = vec![words.object_name()?];
-        while words.sign(&Token::Comma) {
-            names.push(words.object_name()?);
-        }
-        let cascade = words.take("cascade");
-        if !cascade {
-            words.take("restrict");
-        }
-        if !words.ended() {
-            return Err(words.unexpected());
-        }
-        return Ok(Some(Statement::DropSequence { names, if_exists, cascade }));
+
+    fn said(&self, options: &[SequenceOption]) -> Result<Said> {
+        let mut said = Said::default();
+        options.iter().try_for_each(|option| self.option(option, &mut said))?;
+        Ok(said)
     }
-    Ok(None)
+
+    fn option(&self, option: &SequenceOption, said: &mut Said) -> Result<()> {
+        let options = &mut said.options;
+        let number = |value: &Expr| number_of(self.text, value);
+        match option {
+            SequenceOption::As(ty) => {
+                options.range = Some(range(ty)?);
+                Ok(())
+            }
+            SequenceOption::Increment(by) => once(&mut options.increment, number(by)?),
+            SequenceOption::Min(least) => once(&mut options.min, least.as_ref().map(number).transpose()?),
+            SequenceOption::Max(most) => once(&mut options.max, most.as_ref().map(number).transpose()?),
+            SequenceOption::Start(at) => once(&mut options.start, number(at)?),
+            SequenceOption::Restart(at) => once(&mut options.restart, at.as_ref().map(number).transpose()?),
+            SequenceOption::Cycle(cycle) => once(&mut options.cycle, *cycle),
+            SequenceOption::Cache(count) => cached(number(count)?),
+            SequenceOption::OwnedBy(owner) => {
+                let names = owner.as_ref().map(|path| path.names.iter().map(folded).collect());
+                once(&mut said.owner, names.unwrap_or_default())
+            }
+            SequenceOption::Name(name) => Err(parse::unexpected(self.text, name.span())),
+        }
+    }
 }
 
-fn option(
-    words: &mut Words<'_>,
-    options: &mut SequenceOptions,
-    owner: &mut Option<Vec<String>>,
-) -> Result<()> {
-    if words.take("as") {
-        options.range = Some(range(words)?);
-    } else if words.take("increment") {
-        words.take("by");
-        once(&mut options.increment, words.number()?)?;
-    } else if words.take("no minvalue") {
-        once(&mut options.min, None)?;
-    } else if words.take("minvalue") {
-        once(&mut options.min, Some(words.number()?))?;
-    } else if words.take("no maxvalue") {
-        once(&mut options.max, None)?;
-    } else if words.take("maxvalue") {
-        once(&mut options.max, Some(words.number()?))?;
-    } else if words.take("start") {
-        words.take("with");
-        once(&mut options.start, words.number()?)?;
-    } else if words.take("restart") {
-        let with = words.take("with");
-        let numbered = with || matches!(words.tokens.get(words.at), Some(Token::Number(..) | Token::Minus));
-        let to = if numbered { Some(words.number()?) } else { None };
-        once(&mut options.restart, to)?;
-    } else if words.take("no cycle") {
-        once(&mut options.cycle, false)?;
-    } else if words.take("cycle") {
-        once(&mut options.cycle, true)?;
-    } else if words.take("cache") {
-        // Numbers are handed out one by one; nothing is kept back.
-        if words.number()? < 1 {
-            return Err(Error::new(SqlState::InvalidParameterValue, "CACHE must be greater than zero"));
-        }
-    } else if words.take("owned by") {
-        let mut names = Vec::new();
-        if !words.take("none") {
-            names.push(words.name()?);
-            while words.sign(&Token::Period) {
-                names.push(words.name()?);
-            }
-        }
-        once(owner, names)?;
-    } else {
-        return Err(words.unexpected());
+/// The place behind a path.
+fn behind(path: &Path) -> Span {
+    let end = path.span().end;
+    Span::new(end, end + 1)
+}
+
+/// Numbers are handed out one by one; nothing is kept back.
+fn cached(count: i64) -> Result<()> {
+    match count < 1 {
+        true => Err(Error::new(SqlState::InvalidParameterValue, "CACHE must be greater than zero")),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// A number with its sign.
+fn number_of(text: &str, value: &Expr) -> Result<i64> {
+    let (sign, digits) = match &value.kind {
+        ExprKind::Prefix(sign, inner) => (Some(&sign.kind), &inner.kind),
+        plain => (None, plain),
+    };
+    let ExprKind::Literal(Literal::Number(digits)) = digits else {
+        return Err(parse::unexpected(text, value.span));
+    };
+    match sign {
+        Some(OperatorKind::Minus) => bigint(&format!("-{digits}")),
+        _ => bigint(digits),
+    }
+}
+
+fn bigint(digits: &str) -> Result<i64> {
+    digits.replace('_', "").parse().map_err(|_| {
+        let message = format!("value \"{digits}\" is out of range for type bigint");
+        Error::new(SqlState::NumericValueOutOfRange, message)
+    })
 }
 
 /// The range of a sequence's type.
-fn range(words: &mut Words<'_>) -> Result<(i64, i64)> {
-    let name = words.name()?;
+fn range(ty: &TypeName) -> Result<(i64, i64)> {
+    let name = match &ty.kind {
+        TypeKind::Named { name, modifiers } if modifiers.is_empty() && ty.lists.is_empty() => {
+            name.single().map(folded).unwrap_or_default()
+        }
+        _ => String::new(),
+    };
     Ok(match name.as_str() {
         "smallint" | "int2" => (i64::from(i16::MIN), i64::from(i16::MAX)),
         "integer" | "int" | "int4" => (i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -248,19 +211,24 @@ pub(super) fn serial(name: &DataType) -> Option<Type> {
 pub(super) fn identity(
     column: &str,
     ty: Type,
-    given: Option<&[sqlparser::ast::SequenceOptions]>,
+    given: Option<&[IdentityOption]>,
     always: bool,
 ) -> Result<Identity> {
-    let text: String = given.unwrap_or_default().iter().map(ToString::to_string).collect();
-    let tokens = parse::tokens(&text).unwrap_or_default();
-    let mut words = Words { tokens, at: 0, relations: None };
-    let (mut options, mut owner) = (SequenceOptions::default(), None);
-    while !words.ended() {
-        option(&mut words, &mut options, &mut owner)?;
-    }
-    if owner.is_some() {
-        let message = "OWNED BY is not said of a column's own sequence: the column owns it";
-        return Err(Error::new(SqlState::SyntaxError, message));
+    let mut options = SequenceOptions::default();
+    let number = |value: &sqlparser::ast::Expr| bigint(value.to_string().trim_start_matches('+'));
+    for option in given.unwrap_or_default() {
+        match option {
+            IdentityOption::IncrementBy(by, _) => once(&mut options.increment, number(by)?)?,
+            IdentityOption::MinValue(least) => {
+                once(&mut options.min, least.as_ref().map(number).transpose()?)?;
+            }
+            IdentityOption::MaxValue(most) => {
+                once(&mut options.max, most.as_ref().map(number).transpose()?)?;
+            }
+            IdentityOption::StartWith(at, _) => once(&mut options.start, number(at)?)?,
+            IdentityOption::Cache(count) => cached(number(count)?)?,
+            IdentityOption::Cycle(no) => once(&mut options.cycle, !no)?,
+        }
     }
     options.range = Some(match ty {
         Type::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),

@@ -9,7 +9,7 @@ use types::{Error, Result, SqlState, Type, Value};
 
 use super::{Context, word};
 use crate::bind::folded;
-use crate::{place, search_path_syntax};
+use crate::{names, place};
 
 /// What SET ROLE and SET SESSION AUTHORIZATION make the session's role: `Some(None)`, the default.
 fn role_of(set: &Set) -> Option<Option<String>> {
@@ -51,9 +51,9 @@ impl Context<'_> {
             && !matches!(values.as_slice(), [Ast::Identifier(ident)] if folded(ident) == "default")
         {
             let listed = |value: &Ast| match value {
-                Ast::Identifier(ident) => Ok(search_path_syntax::quoted(&folded(ident))),
+                Ast::Identifier(ident) => Ok(names::quoted(&folded(ident))),
                 Ast::CompoundIdentifier(parts) => {
-                    let quoted = |part: &Ident| search_path_syntax::quoted(&folded(part));
+                    let quoted = |part: &Ident| names::quoted(&folded(part));
                     Ok(parts.iter().map(quoted).collect::<Vec<_>>().join("."))
                 }
                 other => word(other).map_err(|e| self.at(e, span)),

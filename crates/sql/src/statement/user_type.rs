@@ -1,4 +1,4 @@
-//! CREATE TYPE, read from the statement's words: the parser knows some of its forms only. And DROP TYPE.
+//! CREATE TYPE and DROP TYPE.
 //!
 //! ```text
 //! CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')
@@ -8,17 +8,18 @@
 //! A type of labels is one of its own, under its name; every other type is called by another name.
 
 use plan::Statement;
-use plan::statement::IfExists;
 use sqlparser::ast::ObjectName as NameSyntax;
-use sqlparser::tokenizer::Token;
+use syntax::tree::{CreateType, CreateTypeKind};
 use types::{Error, Result, SqlState, Type};
 
 use super::Context;
-use super::function::Words;
-use crate::{Relations, nested_syntax, place};
+use crate::words::folded;
+use crate::{Relations, type_names, place};
+
+pub(super) const FORM: &str = "a type is CREATE TYPE name AS ENUM ('label', ...)";
 
 fn wrong() -> Error {
-    Error::new(SqlState::SyntaxError, "a type is CREATE TYPE name AS ENUM ('label', ...)")
+    Error::new(SqlState::SyntaxError, FORM)
         .with_hint("CREATE TYPE name AS (field TYPE, ...) and CREATE TYPE name AS TYPE are others")
         .at(place::START)
 }
@@ -31,77 +32,40 @@ fn without_schema(schema: Option<&str>, name: String) -> Result<String> {
     }
 }
 
-/// The statement, if it is CREATE TYPE.
-pub(crate) fn create_type(text: &str, relations: &dyn Relations) -> Result<Option<Statement>> {
-    if !text.trim_start().get(..6).is_some_and(|w| w.eq_ignore_ascii_case("create")) {
-        return Ok(None);
-    }
-    let Some(mut words) = Words::of(text) else { return Ok(None) };
-    words.take(&["create"]);
-    let replace = words.take(&["or", "replace"]);
-    if words.is(words.at + 1, "type") && (words.is(words.at, "temp") || words.is(words.at, "temporary")) {
+/// CREATE TYPE.
+pub(super) fn create_type(text: &str, syntax: &CreateType, relations: &dyn Relations) -> Result<Statement> {
+    let CreateType { if_there, temporary, name, kind } = syntax;
+    if *temporary {
         let error = Error::unsupported("a type of the session alone is not supported");
         return Err(error.with_hint("leave TEMPORARY out, and DROP TYPE afterwards").at(place::START));
     }
-    if !words.take(&["type"]) {
-        return Ok(None);
-    }
-    let keep = words.take(&["if", "not", "exists"]);
-    let mut name = words.name().ok_or_else(wrong)?;
-    if words.sign(&Token::Period) {
-        let last = words.name().ok_or_else(wrong)?;
-        name = without_schema(Some(&name), last).map_err(|e| e.at(place::START))?;
-    }
-    if !words.take(&["as"]) {
-        return Err(wrong());
-    }
-    let if_exists = match (replace, keep) {
-        (true, true) => {
-            let message = "OR REPLACE and IF NOT EXISTS exclude each other";
-            return Err(Error::new(SqlState::SyntaxError, message).at(place::START));
+    let name = match name.names.as_slice() {
+        [name] => folded(name),
+        [schema, name] => {
+            without_schema(Some(&folded(schema)), folded(name)).map_err(|e| e.at(place::START))?
         }
-        (true, false) => IfExists::Replace,
-        (false, true) => IfExists::Keep,
-        (false, false) => IfExists::Error,
+        _ => return Err(wrong()),
     };
-    let ty = defined(&mut words, &name, relations).map_err(|error| match error.position() {
+    let ty = defined(text, kind, &name, relations).map_err(|error| match error.position() {
         Some(_) => error,
         None => error.at(place::START),
     })?;
-    Ok(Some(Statement::CreateType { name, ty, if_exists }))
+    Ok(Statement::CreateType { name, ty, if_exists: super::if_exists(*if_there) })
 }
 
 /// What stands behind AS.
-fn defined(words: &mut Words<'_>, name: &str, relations: &dyn Relations) -> Result<Type> {
-    let (begin, end) = (words.at, words.tokens.len());
-    let open = |at: usize| words.tokens.get(at).is_some_and(|t| t.token == Token::LParen);
-    if words.is(begin, "enum") && open(begin + 1) && words.closing(begin + 1) == Some(end - 1) {
-        return Type::enumeration(Some(name), labels(words, begin + 2, end - 1)?);
-    }
-    let written = words.written(begin, end);
-    match open(begin) {
-        true => nested_syntax::named(&format!("STRUCT{written}"), relations),
-        false if written.is_empty() => Err(wrong()),
-        false => nested_syntax::named(written, relations),
-    }
-}
-
-fn labels(words: &Words<'_>, begin: usize, end: usize) -> Result<Vec<String>> {
-    let mut labels = Vec::with_capacity((end - begin).div_ceil(2));
-    for (at, token) in words.tokens[begin..end].iter().enumerate() {
-        match (&token.token, at % 2) {
-            (Token::SingleQuotedString(label) | Token::EscapedStringLiteral(label), 0) => {
-                labels.push(label.clone());
-            }
-            (Token::Comma, 1) if begin + at + 1 < end => {}
-            (Token::Word(word), 0) if word.value.eq_ignore_ascii_case("select") => {
-                return Err(Error::unsupported("the labels of an enum from a query are not supported")
-                    .with_hint("write the labels: ENUM ('a', 'b')"));
-            }
-            _ => return Err(wrong()),
+fn defined(text: &str, kind: &CreateTypeKind, name: &str, relations: &dyn Relations) -> Result<Type> {
+    match kind {
+        CreateTypeKind::Enum(labels) => {
+            Type::enumeration(Some(name), labels.iter().map(|label| label.text.to_string()).collect())
         }
+        CreateTypeKind::EnumOf(_) => {
+            Err(Error::unsupported("the labels of an enum from a query are not supported")
+                .with_hint("write the labels: ENUM ('a', 'b')"))
+        }
+        CreateTypeKind::Alias(ty) => type_names::of_tree(text, ty, relations),
+        CreateTypeKind::Composite(fields) => type_names::row_of(text, fields, relations),
     }
-    Ok(labels)
 }
 
 impl Context<'_> {

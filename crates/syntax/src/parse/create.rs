@@ -1,12 +1,14 @@
 //! CREATE, DROP and COMMENT.
 
 use super::{Parsed, Parser};
+use crate::Span;
 use crate::keyword::Keyword as K;
-use crate::token::Kind;
+use crate::token::{Kind, Token};
 use crate::tree::{
     Comment, CreateFunction, CreateIndex, CreateMacro, CreateSecret, CreateType, CreateTypeKind, CreateView,
     CreateWideTable, Drop, FunctionBody, FunctionReturns, IfThere, MacroBody, MacroForm, MacroParameter,
-    Name, ObjectKind, Path, SequenceOption, SetOption, StatementKind, TypeName, WideSource,
+    Name, ObjectKind, ParameterMode, Path, Query, SequenceOption, SetOption, StatementKind, TypeName,
+    WideSource,
 };
 
 /// The words between CREATE and the kind of object.
@@ -74,7 +76,7 @@ impl Parser<'_> {
         }
     }
 
-    fn create_view(&mut self, prefix: &Prefix, start: crate::Span) -> Parsed<StatementKind> {
+    fn create_view(&mut self, prefix: &Prefix, start: Span) -> Parsed<StatementKind> {
         let recursive = self.eat(K::RECURSIVE);
         let materialized = self.eat(K::MATERIALIZED);
         self.expect(K::VIEW)?;
@@ -89,7 +91,9 @@ impl Parser<'_> {
             false => vec![],
         };
         self.expect(K::AS)?;
+        let query_start = self.here();
         let query = Box::new(self.query()?);
+        let query_span = self.span_from(query_start);
         let mut check_option = false;
         if self.is(K::WITH) && matches!(self.word_at(1), K::CHECK | K::LOCAL | K::CASCADED) {
             self.advance();
@@ -114,6 +118,7 @@ impl Parser<'_> {
             columns,
             options,
             query,
+            query_span,
             check_option,
             span: self.span_from(start),
         };
@@ -268,7 +273,8 @@ impl Parser<'_> {
             }
             _ => CreateTypeKind::Alias(self.type_name()?),
         };
-        Ok(StatementKind::CreateType(Box::new(CreateType { if_there, name, kind })))
+        let made = CreateType { if_there, temporary: prefix.temporary, name, kind };
+        Ok(StatementKind::CreateType(Box::new(made)))
     }
 
     // Macros and functions.
@@ -276,15 +282,13 @@ impl Parser<'_> {
     fn macro_parameters(&mut self) -> Parsed<Vec<MacroParameter>> {
         self.expect_kind(Kind::LeftParen)?;
         self.until(Kind::RightParen, |p| {
-            if matches!(p.word(), K::IN | K::OUT | K::INOUT) && p.is_label_at(1) {
-                p.advance();
-            }
+            let mode = p.parameter_mode();
             // A parameter of a function may be a type alone.
             let typed_only = matches!(p.peek_at(1).kind, Kind::LeftParen | Kind::LeftBracket);
             if typed_only {
                 let ty = p.type_name()?;
                 let name = Name { text: "".into(), quoted: false, span: ty.span };
-                return Ok(MacroParameter { name, ty: Some(ty), default: p.parameter_default()? });
+                return Ok(MacroParameter { mode, name, ty: Some(ty), default: p.parameter_default()? });
             }
             let name = p.label("a parameter's name")?;
             let ends = matches!(
@@ -295,8 +299,22 @@ impl Parser<'_> {
                 true => None,
                 false => Some(p.type_name()?),
             };
-            Ok(MacroParameter { name, ty, default: p.parameter_default()? })
+            Ok(MacroParameter { mode, name, ty, default: p.parameter_default()? })
         })
+    }
+
+    /// IN, OUT, INOUT and VARIADIC, where a name follows: they are names, too.
+    fn parameter_mode(&mut self) -> ParameterMode {
+        let mode = match self.word() {
+            _ if !self.is_label_at(1) || self.word_at(1) == K::DEFAULT => return ParameterMode::In,
+            K::IN => ParameterMode::In,
+            K::OUT => ParameterMode::Out,
+            K::INOUT => ParameterMode::InOut,
+            K::VARIADIC => ParameterMode::Variadic,
+            _ => return ParameterMode::In,
+        };
+        self.advance();
+        mode
     }
 
     fn parameter_default(&mut self) -> Parsed<Option<crate::tree::Expr>> {
@@ -317,7 +335,7 @@ impl Parser<'_> {
         let parameters = self.macro_parameters()?;
         let macro_like = self.is(K::AS) && !super::literal::is_text(self.peek_at(1).kind);
         if function && !macro_like {
-            return self.create_function(if_there, name, parameters);
+            return self.create_function(prefix.temporary, if_there, name, parameters);
         }
         let mut forms = vec![self.macro_form(parameters)?];
         while self.eat_kind(Kind::Comma) {
@@ -331,40 +349,68 @@ impl Parser<'_> {
     fn macro_form(&mut self, parameters: Vec<MacroParameter>) -> Parsed<MacroForm> {
         self.expect(K::AS)?;
         let table = self.is(K::TABLE) && (self.query_follows(1) || self.word_at(1) == K::WITH);
+        if table {
+            self.advance();
+        }
+        let start = self.here();
         let body = match table {
-            true => {
-                self.advance();
-                MacroBody::Table(Box::new(self.query()?))
-            }
+            true => MacroBody::Table(Box::new(self.form_query()?)),
             false => MacroBody::Expr(self.expr()?),
         };
-        Ok(MacroForm { parameters, body })
+        Ok(MacroForm { parameters, body, body_span: self.span_from(start) })
+    }
+
+    /// The query of a form of a macro: the form that follows, `, (a, b) AS TABLE ...`, could be an item of its lists.
+    fn form_query(&mut self) -> Parsed<Query> {
+        let (mut end, mut depth) = (self.at, 0usize);
+        loop {
+            let token = self.tokens[end];
+            match token.kind {
+                Kind::LeftParen | Kind::LeftBracket | Kind::LeftBrace => depth += 1,
+                Kind::RightParen | Kind::RightBracket | Kind::RightBrace => depth = depth.saturating_sub(1),
+                Kind::End | Kind::Semicolon => return self.query(),
+                Kind::Comma if depth == 0 && self.begins_form(end + 1 - self.at) => break,
+                _ => {}
+            }
+            end += 1;
+        }
+        let mut tokens = self.tokens[self.at..end].to_vec();
+        let start = self.tokens[end].span.start;
+        let keyword = K::NO_KEYWORD;
+        tokens.push(Token { kind: Kind::End, keyword, span: Span::new(start, start) });
+        let mut parser = Parser { tokens: &tokens, at: 0, ..*self };
+        let query = parser.query()?;
+        if !parser.is_kind(Kind::End) {
+            return Err(parser.unexpected());
+        }
+        (self.height, self.questions, self.at) = (parser.height, parser.questions, end);
+        Ok(query)
+    }
+
+    /// Whether `(a, b) AS TABLE` stands so far ahead.
+    fn begins_form(&self, ahead: usize) -> bool {
+        if self.peek_at(ahead).kind != Kind::LeftParen {
+            return false;
+        }
+        let close = self.closing_ahead(ahead);
+        close.is_some_and(|close| self.word_at(close + 1) == K::AS && self.word_at(close + 2) == K::TABLE)
     }
 
     fn create_function(
         &mut self,
+        temporary: bool,
         if_there: IfThere,
         name: Path,
         parameters: Vec<MacroParameter>,
     ) -> Parsed<StatementKind> {
-        let mut made =
-            CreateFunction { if_there, name, parameters, returns: None, clauses: vec![], body: None };
-        if self.eat(K::RETURNS) {
-            made.returns = Some(match self.is(K::TABLE) && self.peek_at(1).kind == Kind::LeftParen {
-                true => {
-                    self.advance();
-                    FunctionReturns::Table(
-                        self.in_parens(|p| Ok((p.label("a column's name")?, p.type_name()?)))?,
-                    )
-                }
-                false => {
-                    let set = self.eat(K::SETOF);
-                    FunctionReturns::Type { set, ty: self.type_name()? }
-                }
-            });
-        }
+        let (returns, clauses, body) = (None, vec![], None);
+        let mut made = CreateFunction { if_there, temporary, name, parameters, returns, clauses, body };
         loop {
             match self.word() {
+                K::RETURNS if made.returns.is_none() && self.word_at(1) != K::NULL => {
+                    self.advance();
+                    made.returns = Some(self.function_returns()?);
+                }
                 K::AS if made.body.is_none() => {
                     self.advance();
                     made.body = Some(FunctionBody::Text(self.text_literal("the body in quotes")?));
@@ -382,20 +428,16 @@ impl Parser<'_> {
                     made.clauses.push(SetOption { name: self.label("a clause")?, value: None });
                 }
                 K::CALLED | K::RETURNS | K::SECURITY | K::EXTERNAL | K::NOT => {
-                    // CALLED ON NULL INPUT, RETURNS NULL ON NULL INPUT, SECURITY DEFINER, NOT LEAKPROOF.
-                    let mut name = self.label("a clause")?;
-                    let mut text = name.text.to_string();
-                    while matches!(
-                        self.word(),
-                        K::ON | K::NULL | K::INPUT | K::DEFINER | K::INVOKER | K::SECURITY | K::LEAKPROOF
-                    ) {
-                        let token = self.advance();
-                        text.push(' ');
-                        text.push_str(self.source(token));
+                    made.clauses.push(SetOption { name: self.function_behaviour()?, value: None });
+                }
+                K::SET => {
+                    // Settings while the function runs: that they are there is enough to refuse them.
+                    made.clauses.push(SetOption { name: self.label("a clause")?, value: None });
+                    while !matches!(self.peek().kind, Kind::End | Kind::Semicolon)
+                        && !matches!(self.word(), K::AS | K::RETURN | K::LANGUAGE | K::SET)
+                    {
+                        self.advance();
                     }
-                    name.span = self.span_from(name.span);
-                    name.text = text.into();
-                    made.clauses.push(SetOption { name, value: None });
                 }
                 _ => break,
             }
@@ -406,9 +448,40 @@ impl Parser<'_> {
         Ok(StatementKind::CreateFunction(Box::new(made)))
     }
 
+    /// CALLED ON NULL INPUT, RETURNS NULL ON NULL INPUT, [EXTERNAL] SECURITY DEFINER, NOT LEAKPROOF.
+    fn function_behaviour(&mut self) -> Parsed<Name> {
+        let mut name = self.label("a clause")?;
+        let mut text = name.text.to_string();
+        while matches!(
+            self.word(),
+            K::ON | K::NULL | K::INPUT | K::DEFINER | K::INVOKER | K::SECURITY | K::LEAKPROOF
+        ) {
+            let token = self.advance();
+            text.push(' ');
+            text.push_str(self.source(token));
+            if matches!(token.keyword, K::INPUT | K::DEFINER | K::INVOKER | K::LEAKPROOF) {
+                break;
+            }
+        }
+        name.span = self.span_from(name.span);
+        name.text = text.into();
+        Ok(name)
+    }
+
+    /// What stands behind RETURNS.
+    fn function_returns(&mut self) -> Parsed<FunctionReturns> {
+        if self.is(K::TABLE) && self.peek_at(1).kind == Kind::LeftParen {
+            self.advance();
+            let columns = self.in_parens(|p| Ok((p.label("a column's name")?, p.type_name()?)))?;
+            return Ok(FunctionReturns::Table(columns));
+        }
+        let set = self.eat(K::SETOF);
+        Ok(FunctionReturns::Type { set, ty: self.type_name()? })
+    }
+
     // Secrets and wide tables.
 
-    fn create_secret(&mut self, prefix: &Prefix, start: crate::Span) -> Parsed<StatementKind> {
+    fn create_secret(&mut self, prefix: &Prefix, start: Span) -> Parsed<StatementKind> {
         self.expect(K::SECRET)?;
         let if_there = self.if_there(prefix.replace)?;
         let persistent = match (prefix.persistent, prefix.temporary) {
@@ -516,7 +589,8 @@ impl Parser<'_> {
             let types: Option<Vec<TypeName>> = match p.is_kind(Kind::LeftParen) {
                 true => {
                     p.advance();
-                    Some(p.until(Kind::RightParen, Self::type_name)?)
+                    // PostgreSQL lets the parameters have their names, which say nothing.
+                    Some(p.until(Kind::RightParen, |p| p.type_field().map(|(_, ty)| ty))?)
                 }
                 false => None,
             };

@@ -12,7 +12,7 @@ mod from;
 mod function;
 mod literal;
 mod modify;
-mod name;
+pub(crate) mod name;
 mod pivot;
 mod primary;
 mod query;

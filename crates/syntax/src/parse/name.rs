@@ -52,19 +52,7 @@ impl Parser<'_> {
     }
 
     pub(crate) fn name_of(&self, token: Token) -> Parsed<Name> {
-        let source = self.source(token);
-        let text: Box<str> = match token.kind {
-            Kind::QuotedName => {
-                let inner = &source[1..source.len() - 1];
-                if inner.contains("\"\"") { inner.replace("\"\"", "\"").into() } else { inner.into() }
-            }
-            Kind::UnicodeName => {
-                let inner = source[3..source.len() - 1].replace("\"\"", "\"");
-                super::literal::unicode(&inner, '\\').map_err(|m| SyntaxError::new(m, token.span))?.into()
-            }
-            _ => source.into(),
-        };
-        Ok(Name { text, quoted: token.kind != Kind::Word, span: token.span })
+        name_of(self.text, token)
     }
 
     /// `name`, `schema.name` and so on.
@@ -135,4 +123,21 @@ impl Parser<'_> {
     pub(crate) fn here(&self) -> Span {
         self.peek().span
     }
+}
+
+/// The name that a token is.
+pub(crate) fn name_of(text: &str, token: Token) -> Parsed<Name> {
+    let source = token.span.of(text);
+    let text: Box<str> = match token.kind {
+        Kind::QuotedName => {
+            let inner = &source[1..source.len() - 1];
+            if inner.contains("\"\"") { inner.replace("\"\"", "\"").into() } else { inner.into() }
+        }
+        Kind::UnicodeName => {
+            let inner = source[3..source.len() - 1].replace("\"\"", "\"");
+            super::literal::unicode(&inner, '\\').map_err(|m| SyntaxError::new(m, token.span))?.into()
+        }
+        _ => source.into(),
+    };
+    Ok(Name { text, quoted: token.kind != Kind::Word, span: token.span })
 }

@@ -155,7 +155,8 @@ impl Parser<'_> {
         }
         // LEFT, RIGHT and others are reserved, but name functions.
         let called = self.peek_at(1).kind == Kind::LeftParen;
-        if !self.at_name() && !(called && self.word().names_function()) {
+        let function = self.word().names_function() || self.word().is_bare_function();
+        if !self.at_name() && !(called && function) {
             return Err(self.expected("an expression"));
         }
         let mut names = vec![self.label("an expression")?];

@@ -260,10 +260,11 @@ impl Parser<'_> {
                 () if self.eat(K::BREADTH) => false,
                 () => return Err(self.expected("DEPTH or BREADTH")),
             };
-            self.expect(K::FIRST)?;
-            self.expect(K::BY)?;
+            const FORM: &str = "write SEARCH DEPTH FIRST BY column SET column, or SEARCH BREADTH";
+            self.expect(K::FIRST).map_err(|error| error.with_hint(FORM))?;
+            self.expect(K::BY).map_err(|error| error.with_hint(FORM))?;
             let by = self.list(|p| p.name("a column's name"))?;
-            self.expect(K::SET)?;
+            self.expect(K::SET).map_err(|error| error.with_hint(FORM))?;
             made.search = Some(Search { depth, by, set: self.name("a column's name")? });
         }
         if self.eat(K::CYCLE) {

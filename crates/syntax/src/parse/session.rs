@@ -55,7 +55,12 @@ impl Parser<'_> {
             };
             return Ok(StatementKind::Set(Set::TimeZone(scope, zone)));
         }
-        if self.is(K::SCHEMA) && !self.is_operator_at(1, "=") && self.word_at(1) != K::TO {
+        let sets = self.is_operator_at(1, "=") || self.word_at(1) == K::TO;
+        if !sets && (self.is(K::ROLE) || (self.is(K::AUTHORIZATION) && scope.is_some())) {
+            let authorization = self.advance().keyword == K::AUTHORIZATION;
+            return Ok(StatementKind::Set(Set::Role { scope, authorization, name: self.role()? }));
+        }
+        if self.is(K::SCHEMA) && !sets {
             self.advance();
             return Ok(StatementKind::Set(Set::Schema(self.expr()?)));
         }
@@ -73,6 +78,18 @@ impl Parser<'_> {
             false => self.list(Self::option_value)?,
         };
         Ok(StatementKind::Set(Set::Setting { scope, name: Path { names }, values }))
+    }
+
+    /// A role, also as a text; NONE and DEFAULT are the one that the session began with.
+    fn role(&mut self) -> Parsed<Option<Name>> {
+        if self.at_text() {
+            let text = self.text_literal("a role")?;
+            return Ok(Some(Name { text: text.text, quoted: true, span: text.span }));
+        }
+        if self.eat(K::NONE) || self.eat(K::DEFAULT) {
+            return Ok(None);
+        }
+        self.label("a role").map(Some)
     }
 
     pub(crate) fn reset(&mut self) -> Parsed<StatementKind> {

@@ -251,6 +251,10 @@ impl Parser<'_> {
                 Show::Tables { all: false, from: self.show_from()?, like: self.show_like()? }
             }
             _ if self.query_follows(0) => Show::Query(Box::new(self.row_statement()?)),
+            _ if self.lists_things() => {
+                let what = self.label("VIEWS, FUNCTIONS or COLUMNS")?;
+                Show::Listed { what, from: self.show_from()?, like: self.show_like()? }
+            }
             K::TIME if self.word_at(1) == K::ZONE => {
                 let name = self.label("a setting")?;
                 self.advance();
@@ -271,6 +275,13 @@ impl Parser<'_> {
             }
         };
         Ok(StatementKind::Show(show))
+    }
+
+    /// VIEWS, FUNCTIONS and COLUMNS before FROM or LIKE.
+    fn lists_things(&self) -> bool {
+        let word = self.source(self.peek());
+        let known = ["views", "functions", "columns"].iter().any(|known| word.eq_ignore_ascii_case(known));
+        known && matches!(self.word_at(1), K::FROM | K::IN | K::LIKE)
     }
 
     fn show_from(&mut self) -> Parsed<Option<crate::tree::Path>> {

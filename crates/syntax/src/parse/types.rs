@@ -87,7 +87,7 @@ impl Parser<'_> {
     }
 
     /// A field of a struct with its name, or of a row without.
-    fn type_field(&mut self) -> Parsed<(Option<Name>, TypeName)> {
+    pub(crate) fn type_field(&mut self) -> Parsed<(Option<Name>, TypeName)> {
         let ends = matches!(
             self.peek_at(1).kind,
             Kind::Comma | Kind::RightParen | Kind::LeftParen | Kind::LeftBracket | Kind::Dot

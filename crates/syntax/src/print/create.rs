@@ -5,8 +5,8 @@ use crate::tree::{
     AlterObject, AlterTable, ColumnChange, ColumnClause, ColumnClauseKind, ColumnDef, Comment, Constraint,
     ConstraintKind, CreateFunction, CreateIndex, CreateMacro, CreateSecret, CreateTable, CreateType,
     CreateTypeKind, CreateView, CreateWideTable, Drop, FunctionBody, FunctionReturns, IfThere, MacroBody,
-    MacroParameter, Name, ObjectChange, ObjectKind, OnCommit, PartitionBy, ReferenceAction, References,
-    SequenceOption, SetOption, TableChange, TableElement, Timing, TypeName, WideSource,
+    MacroParameter, Name, ObjectChange, ObjectKind, OnCommit, ParameterMode, PartitionBy, ReferenceAction,
+    References, SequenceOption, SetOption, TableChange, TableElement, Timing, TypeName, WideSource,
 };
 
 pub(crate) fn cascade(out: &mut String, cascade: Option<bool>) {
@@ -335,6 +335,7 @@ impl Print for SequenceOption {
 impl Print for CreateType {
     fn print(&self, out: &mut String) {
         create(out, self.if_there);
+        word_if(out, self.temporary, "TEMPORARY");
         out.push_str(" TYPE");
         keep(out, self.if_there);
         put!(out, self.name, " AS ");
@@ -353,6 +354,16 @@ impl Print for CreateType {
 
 impl Print for MacroParameter {
     fn print(&self, out: &mut String) {
+        // One that is called as a way is needs the word before it.
+        let called = !self.name.quoted
+            && ["in", "out", "inout", "variadic"].iter().any(|w| self.name.text.eq_ignore_ascii_case(w));
+        out.push_str(match self.mode {
+            ParameterMode::In if called => "IN ",
+            ParameterMode::In => "",
+            ParameterMode::Out => "OUT ",
+            ParameterMode::InOut => "INOUT ",
+            ParameterMode::Variadic => "VARIADIC ",
+        });
         if !self.name.text.is_empty() {
             self.name.print(out);
             if self.ty.is_some() {
@@ -394,6 +405,7 @@ impl Print for CreateMacro {
 impl Print for CreateFunction {
     fn print(&self, out: &mut String) {
         create(out, self.if_there);
+        word_if(out, self.temporary, "TEMPORARY");
         out.push_str(" FUNCTION");
         keep(out, self.if_there);
         self.name.print(out);

@@ -246,6 +246,11 @@ impl Print for Show {
                 clause(out, "LIKE", like.as_ref());
             }
             Show::All => out.push_str(" ALL"),
+            Show::Listed { what, from, like } => {
+                put!(out, " ", what);
+                clause(out, "FROM", from.as_ref());
+                clause(out, "LIKE", like.as_ref());
+            }
             Show::Name(path) => put!(out, " ", path),
             Show::Query(statement) => put!(out, " ", statement),
         }
@@ -274,6 +279,14 @@ impl Print for Set {
                 }
             }
             Set::Schema(schema) => put!(out, " SCHEMA ", schema),
+            Set::Role { scope: which, authorization, name } => {
+                scope(out, *which);
+                out.push_str(if *authorization { " AUTHORIZATION " } else { " ROLE " });
+                match name {
+                    Some(name) => name.print(out),
+                    None => out.push_str(if *authorization { "DEFAULT" } else { "NONE" }),
+                }
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::Span;
 
 /// What CREATE says of something that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum IfThere {
     /// An error.
     Error,
@@ -18,6 +19,7 @@ pub enum IfThere {
 
 /// CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CreateTable {
     /// OR REPLACE, IF NOT EXISTS.
     pub if_there: IfThere,
@@ -47,6 +49,7 @@ pub struct CreateTable {
 
 /// ON COMMIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum OnCommit {
     Drop,
@@ -56,6 +59,7 @@ pub enum OnCommit {
 
 /// What stands in the brackets of CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TableElement {
     /// A column.
     Column(ColumnDef),
@@ -67,6 +71,7 @@ pub enum TableElement {
 
 /// A column's definition.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ColumnDef {
     /// Its name.
     pub name: Name,
@@ -80,6 +85,7 @@ pub struct ColumnDef {
 
 /// A clause of a column.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ColumnClause {
     /// CONSTRAINT name.
     pub name: Option<Name>,
@@ -91,6 +97,7 @@ pub struct ColumnClause {
 
 /// What a clause of a column demands.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ColumnClauseKind {
     /// NULL.
     Null,
@@ -137,6 +144,7 @@ pub enum ColumnClauseKind {
 
 /// DEFERRABLE and INITIALLY.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timing {
     /// DEFERRABLE (true), NOT DEFERRABLE (false).
     pub deferrable: Option<bool>,
@@ -146,6 +154,7 @@ pub struct Timing {
 
 /// REFERENCES.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct References {
     /// The table.
     pub table: Path,
@@ -163,6 +172,7 @@ pub struct References {
 
 /// What happens to rows that refer to one that goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum ReferenceAction {
     NoAction,
@@ -174,6 +184,7 @@ pub enum ReferenceAction {
 
 /// A constraint of a table.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Constraint {
     /// Its name.
     pub name: Option<Name>,
@@ -189,6 +200,7 @@ pub struct Constraint {
 
 /// What a constraint of a table demands.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ConstraintKind {
     /// PRIMARY KEY.
     PrimaryKey(Vec<Name>),
@@ -207,6 +219,7 @@ pub enum ConstraintKind {
 
 /// PARTITION BY of CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PartitionBy {
     /// `HASH (column) PARTITIONS 8`.
     Hash {
@@ -226,6 +239,7 @@ pub enum PartitionBy {
 
 /// CREATE VIEW.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CreateView {
     /// OR REPLACE, IF NOT EXISTS.
     pub if_there: IfThere,
@@ -243,6 +257,8 @@ pub struct CreateView {
     pub options: Vec<SetOption>,
     /// The query.
     pub query: Box<Query>,
+    /// Where the query stands, with brackets around it.
+    pub query_span: Span,
     /// WITH [LOCAL | CASCADED] CHECK OPTION.
     pub check_option: bool,
     /// Where it stands.
@@ -251,6 +267,7 @@ pub struct CreateView {
 
 /// CREATE INDEX.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CreateIndex {
     /// IF NOT EXISTS, OR REPLACE.
     pub if_there: IfThere,
@@ -278,6 +295,7 @@ pub struct CreateIndex {
 
 /// An option of a sequence.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum SequenceOption {
     As(TypeName),
@@ -295,9 +313,12 @@ pub enum SequenceOption {
 
 /// CREATE TYPE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CreateType {
     /// OR REPLACE, IF NOT EXISTS.
     pub if_there: IfThere,
+    /// TEMPORARY.
+    pub temporary: bool,
     /// Its name.
     pub name: Path,
     /// What it is.
@@ -306,6 +327,7 @@ pub struct CreateType {
 
 /// What a new type is.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CreateTypeKind {
     /// AS ENUM (texts).
     Enum(Vec<TextLiteral>),
@@ -319,6 +341,7 @@ pub enum CreateTypeKind {
 
 /// CREATE MACRO, and CREATE FUNCTION in the same form.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CreateMacro {
     /// OR REPLACE, IF NOT EXISTS.
     pub if_there: IfThere,
@@ -334,17 +357,23 @@ pub struct CreateMacro {
 
 /// One form of a macro.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MacroForm {
     /// Its parameters.
     pub parameters: Vec<MacroParameter>,
     /// What it stands for.
     pub body: MacroBody,
+    /// Where that stands, with brackets around it.
+    pub body_span: Span,
 }
 
 /// A parameter of a macro.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MacroParameter {
-    /// Its name.
+    /// Which way its value goes.
+    pub mode: ParameterMode,
+    /// Its name; empty where a type stands alone.
     pub name: Name,
     /// Its type.
     pub ty: Option<TypeName>,
@@ -352,8 +381,21 @@ pub struct MacroParameter {
     pub default: Option<Expr>,
 }
 
+/// Which way the value of a parameter goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[expect(missing_docs, reason = "the words themselves")]
+pub enum ParameterMode {
+    /// IN, or no word.
+    In,
+    Out,
+    InOut,
+    Variadic,
+}
+
 /// What a macro stands for.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum MacroBody {
     /// A value.
     Expr(Expr),
@@ -363,9 +405,12 @@ pub enum MacroBody {
 
 /// CREATE FUNCTION as PostgreSQL has it.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CreateFunction {
     /// OR REPLACE.
     pub if_there: IfThere,
+    /// TEMPORARY.
+    pub temporary: bool,
     /// Its name.
     pub name: Path,
     /// Its parameters.
@@ -380,6 +425,7 @@ pub struct CreateFunction {
 
 /// What a function returns.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum FunctionReturns {
     /// A value, or several of it.
     Type {
@@ -394,6 +440,7 @@ pub enum FunctionReturns {
 
 /// A function's body.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum FunctionBody {
     /// AS 'text'.
     Text(TextLiteral),
@@ -403,6 +450,7 @@ pub enum FunctionBody {
 
 /// CREATE SECRET.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CreateSecret {
     /// OR REPLACE, IF NOT EXISTS.
     pub if_there: IfThere,
@@ -420,6 +468,7 @@ pub struct CreateSecret {
 
 /// CREATE WIDE TABLE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CreateWideTable {
     /// OR REPLACE, IF NOT EXISTS.
     pub if_there: IfThere,
@@ -433,6 +482,7 @@ pub struct CreateWideTable {
 
 /// What a wide table is made of.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum WideSource {
     /// A fact table and what it refers to, or the tables in brackets.
     Tables(Vec<Path>, bool),
@@ -442,6 +492,7 @@ pub enum WideSource {
 
 /// DROP.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Drop {
     /// Of what kind.
     pub kind: ObjectKind,
@@ -461,6 +512,7 @@ pub struct Drop {
 
 /// The kinds of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum ObjectKind {
     Table,
@@ -485,6 +537,7 @@ pub enum ObjectKind {
 
 /// ALTER TABLE and ALTER VIEW.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AlterTable {
     /// Written as ALTER VIEW.
     pub view: bool,
@@ -502,6 +555,7 @@ pub struct AlterTable {
 
 /// A change of a table.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TableChange {
     /// ADD [COLUMN]; a path of several names is a field of a struct.
     AddColumn {
@@ -558,6 +612,7 @@ pub enum TableChange {
 
 /// A change of a column.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ColumnChange {
     /// [SET DATA] TYPE t [USING e]; without a type it is that of the expression.
     Type {
@@ -601,6 +656,7 @@ pub enum ColumnChange {
 
 /// ALTER SEQUENCE, ALTER SCHEMA, ALTER TYPE, ALTER INDEX.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AlterObject {
     /// Of what kind.
     pub kind: ObjectKind,
@@ -614,6 +670,7 @@ pub struct AlterObject {
 
 /// A change of an object that is no table.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ObjectChange {
     /// RENAME TO.
     Rename(Name),
@@ -642,6 +699,7 @@ pub enum ObjectChange {
 
 /// COMMENT ON.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Comment {
     /// On what.
     pub kind: ObjectKind,

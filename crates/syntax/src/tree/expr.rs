@@ -5,6 +5,7 @@ use crate::Span;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
@@ -14,6 +15,7 @@ pub struct Expr {
 
 /// What an expression is.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ExprKind {
     /// A constant.
     Literal(Literal),
@@ -99,6 +101,7 @@ pub enum ExprKind {
 
 /// A constant as it is written.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Literal {
     /// NULL.
     Null,
@@ -120,6 +123,7 @@ pub enum Literal {
 
 /// An interval's constant.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IntervalLiteral {
     /// A text, a number, or an expression in brackets.
     pub value: Expr,
@@ -131,6 +135,7 @@ pub struct IntervalLiteral {
 
 /// A place for a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Parameter {
     /// `$1`.
     Number(u32),
@@ -144,6 +149,7 @@ pub enum Parameter {
 
 /// An operator with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Operator {
     /// Which one.
     pub kind: OperatorKind,
@@ -153,6 +159,7 @@ pub struct Operator {
 
 /// An operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the operators themselves")]
 pub enum OperatorKind {
     Or,
@@ -183,6 +190,7 @@ pub enum OperatorKind {
 
 /// `*` with what is taken from it and put into it.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Star {
     /// `t.*`.
     pub of: Option<Path>,
@@ -200,6 +208,7 @@ pub struct Star {
 
 /// Which names a star stands for.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StarPattern {
     /// The kind of pattern.
     pub kind: LikeKind,
@@ -211,6 +220,7 @@ pub struct StarPattern {
 
 /// `COLUMNS(...)`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ColumnsCall {
     /// `t.COLUMNS(...)`.
     pub of: Option<Path>,
@@ -222,6 +232,7 @@ pub struct ColumnsCall {
 
 /// What an expression is tested for by IS.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IsTest {
     /// The operand.
     pub expr: Expr,
@@ -233,6 +244,7 @@ pub struct IsTest {
 
 /// The tests of IS.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum IsKind {
     Null,
@@ -249,6 +261,7 @@ pub enum IsKind {
 
 /// A cast.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CastCall {
     /// How it is written.
     pub style: CastStyle,
@@ -260,6 +273,7 @@ pub struct CastCall {
 
 /// How a cast is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the forms themselves")]
 pub enum CastStyle {
     Cast,
@@ -269,6 +283,7 @@ pub enum CastStyle {
 
 /// `e [NOT] IN ...`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct InTest {
     /// The left side.
     pub expr: Expr,
@@ -280,6 +295,7 @@ pub struct InTest {
 
 /// The right side of IN.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum InSet {
     /// `(a, b)`.
     List(Vec<Expr>),
@@ -291,6 +307,7 @@ pub enum InSet {
 
 /// `e [NOT] BETWEEN [SYMMETRIC] low AND high`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BetweenTest {
     /// What lies between.
     pub expr: Expr,
@@ -306,6 +323,7 @@ pub struct BetweenTest {
 
 /// The kinds of patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum LikeKind {
     Like,
@@ -318,6 +336,7 @@ pub enum LikeKind {
 
 /// `e [NOT] LIKE [ANY | ALL] pattern [ESCAPE e]`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LikeTest {
     /// What is matched.
     pub expr: Expr,
@@ -335,6 +354,7 @@ pub struct LikeTest {
 
 /// ANY (SOME) and ALL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum Quantifier {
     Any,
@@ -343,6 +363,7 @@ pub enum Quantifier {
 
 /// `e op ANY (...)`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct QuantifiedTest {
     /// The left side.
     pub expr: Expr,
@@ -356,6 +377,7 @@ pub struct QuantifiedTest {
 
 /// `[e FOR x [, i] IN list [IF condition]]`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Comprehension {
     /// What is made of each element.
     pub element: Expr,
@@ -371,6 +393,7 @@ pub struct Comprehension {
 
 /// CASE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Case {
     /// What is compared with each WHEN, where it is given.
     pub operand: Option<Expr>,
@@ -382,6 +405,7 @@ pub struct Case {
 
 /// A call.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Call {
     /// The function.
     pub name: Path,
@@ -399,6 +423,7 @@ pub struct Call {
 
 /// What stands in the brackets of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Arguments {
     /// DISTINCT (true), ALL (false), or neither.
     pub distinct: Option<bool>,
@@ -412,6 +437,7 @@ pub struct Arguments {
 
 /// An argument of a call.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Argument {
     /// VARIADIC.
     pub variadic: bool,
@@ -423,6 +449,7 @@ pub struct Argument {
 
 /// What stands between an argument's name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the signs themselves")]
 pub enum ArgumentSign {
     Arrow,
@@ -432,6 +459,7 @@ pub enum ArgumentSign {
 
 /// What a window function does with NULLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum NullTreatment {
     Ignore,
@@ -440,6 +468,7 @@ pub enum NullTreatment {
 
 /// OVER name, OVER (...).
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Over {
     /// A window of WINDOW.
     Name(Name),
@@ -449,6 +478,7 @@ pub enum Over {
 
 /// Calls that have words in their brackets.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum SpecialCall {
     /// `EXTRACT(field FROM e)`: a word or a text.
     Extract(Name, Expr),
@@ -493,6 +523,7 @@ pub enum SpecialCall {
 
 /// Where TRIM takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum TrimSide {
     Both,
@@ -502,6 +533,7 @@ pub enum TrimSide {
 
 /// `e[from:to:step]`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SliceStep {
     /// What is cut.
     pub expr: Expr,
@@ -515,6 +547,7 @@ pub struct SliceStep {
 
 /// A lambda.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lambda {
     /// Written `lambda x: e`.
     pub worded: bool,

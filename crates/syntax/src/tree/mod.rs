@@ -21,6 +21,7 @@ use crate::Span;
 
 /// A name as it is written; unquoted ones keep their case, and the binder folds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Name {
     /// The name without its quotes, doubled quotes and escapes resolved.
     pub text: Box<str>,
@@ -32,6 +33,7 @@ pub struct Name {
 
 /// Names with dots between them: `table`, `schema.table`, `database.schema.table`, `table.column.field`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Path {
     /// At least one.
     pub names: Vec<Name>,
@@ -59,6 +61,7 @@ impl Path {
 /// `name = value`, `name value`, `name => value` in the brackets of an option list. What is known by which name is up to
 /// the statement.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SetOption {
     /// The option's name.
     pub name: Name,
@@ -68,6 +71,7 @@ pub struct SetOption {
 
 /// The value of an option or a setting.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OptionValue {
     /// A bare word: `csv`, `on`, `DEFAULT`.
     Word(Name),
@@ -77,4 +81,29 @@ pub enum OptionValue {
     List(Vec<SetOption>),
     /// `*`.
     Star(Span),
+}
+
+impl OptionValue {
+    /// Where it stands; a list from its first element to its last one.
+    pub fn span(&self) -> Span {
+        match self {
+            OptionValue::Word(name) => name.span,
+            OptionValue::Expr(value) => value.span,
+            OptionValue::Star(span) => *span,
+            OptionValue::List(entries) => {
+                let ends = entries.first().zip(entries.last());
+                ends.map(|(first, last)| first.span().to(last.span())).unwrap_or_default()
+            }
+        }
+    }
+}
+
+impl SetOption {
+    /// From its name to the end of its value.
+    pub fn span(&self) -> Span {
+        match &self.value {
+            Some(value) => self.name.span.to(value.span()),
+            None => self.name.span,
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::Span;
 
 /// INSERT.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Insert {
     /// WITH before it.
     pub with: Option<With>,
@@ -34,6 +35,7 @@ pub struct Insert {
 
 /// INSERT OR ....
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum InsertOr {
     Replace,
@@ -42,6 +44,7 @@ pub enum InsertOr {
 
 /// ON CONFLICT.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OnConflict {
     /// The columns or expressions of the key.
     pub target: Vec<Expr>,
@@ -57,6 +60,7 @@ pub struct OnConflict {
 
 /// DO UPDATE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ConflictUpdate {
     /// SET; empty where the whole row is taken.
     pub set: Vec<Assignment>,
@@ -66,6 +70,7 @@ pub struct ConflictUpdate {
 
 /// A column with fields and places behind it: `a`, `a.b`, `a[1]`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Target {
     /// Names.
     pub path: Path,
@@ -75,6 +80,7 @@ pub struct Target {
 
 /// `a = e`, `(a, b) = (e, f)`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Assignment {
     /// One, or those in brackets.
     pub targets: Vec<Target>,
@@ -86,6 +92,7 @@ pub struct Assignment {
 
 /// UPDATE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Update {
     /// WITH before it.
     pub with: Option<With>,
@@ -113,6 +120,7 @@ pub struct Update {
 
 /// DELETE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Delete {
     /// WITH before it.
     pub with: Option<With>,
@@ -138,6 +146,7 @@ pub struct Delete {
 
 /// MERGE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Merge {
     /// WITH before it.
     pub with: Option<With>,
@@ -159,6 +168,7 @@ pub struct Merge {
 
 /// What makes rows match.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum MergeCondition {
     /// ON.
     On(Expr),
@@ -168,6 +178,7 @@ pub enum MergeCondition {
 
 /// WHEN ... THEN ....
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MergeClause {
     /// Which rows.
     pub when: MergeWhen,
@@ -181,6 +192,7 @@ pub struct MergeClause {
 
 /// Which rows a clause is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum MergeWhen {
     Matched,
@@ -192,6 +204,7 @@ pub enum MergeWhen {
 
 /// What a clause of MERGE does.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum MergeAction {
     /// DO NOTHING.
     Nothing,
@@ -224,6 +237,7 @@ pub enum MergeAction {
 
 /// TRUNCATE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Truncate {
     /// ONLY and the tables.
     pub tables: Vec<(bool, Path)>,
@@ -235,6 +249,7 @@ pub struct Truncate {
 
 /// COPY.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Copy {
     /// What is copied.
     pub source: CopySource,
@@ -252,6 +267,7 @@ pub struct Copy {
 
 /// What COPY is about.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CopySource {
     /// A table and some of its columns.
     Table(Path, Vec<Name>),
@@ -261,6 +277,7 @@ pub enum CopySource {
 
 /// Where COPY reads and writes.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CopyTarget {
     /// A file.
     File(Expr),

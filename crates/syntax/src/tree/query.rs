@@ -5,6 +5,7 @@ use crate::Span;
 
 /// A query with all that stands around its body.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Query {
     /// WITH.
     pub with: Option<With>,
@@ -24,6 +25,7 @@ pub struct Query {
 
 /// WITH.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct With {
     /// RECURSIVE.
     pub recursive: bool,
@@ -33,6 +35,7 @@ pub struct With {
 
 /// One query of WITH.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CommonQuery {
     /// Its name.
     pub name: Name,
@@ -52,6 +55,7 @@ pub struct CommonQuery {
 
 /// `SEARCH DEPTH FIRST BY a, b SET c`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Search {
     /// DEPTH rather than BREADTH.
     pub depth: bool,
@@ -63,6 +67,7 @@ pub struct Search {
 
 /// `CYCLE a, b SET c TO v DEFAULT w USING p`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cycle {
     /// The columns that repeat.
     pub columns: Vec<Name>,
@@ -76,6 +81,7 @@ pub struct Cycle {
 
 /// A query's body.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum SetExpr {
     /// SELECT, and FROM without SELECT.
     Select(Box<Select>),
@@ -95,6 +101,7 @@ pub enum SetExpr {
 
 /// UNION, INTERSECT, EXCEPT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SetOperator {
     /// Which one.
     pub kind: SetKind,
@@ -108,6 +115,7 @@ pub struct SetOperator {
 
 /// The set operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum SetKind {
     Union,
@@ -117,6 +125,7 @@ pub enum SetKind {
 
 /// SELECT.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Select {
     /// DISTINCT.
     pub distinct: Distinct,
@@ -146,6 +155,7 @@ pub struct Select {
 
 /// How FROM and SELECT stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ClauseOrder {
     /// SELECT ... FROM.
     SelectFirst,
@@ -157,6 +167,7 @@ pub enum ClauseOrder {
 
 /// DISTINCT of SELECT.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Distinct {
     /// Not said.
     Unsaid,
@@ -170,6 +181,7 @@ pub enum Distinct {
 
 /// One item of SELECT or RETURNING.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SelectItem {
     /// What it is; stars too.
     pub value: Expr,
@@ -181,6 +193,7 @@ pub struct SelectItem {
 
 /// INTO of SELECT.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Into {
     /// TEMPORARY.
     pub temporary: bool,
@@ -192,6 +205,7 @@ pub struct Into {
 
 /// GROUP BY.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GroupBy {
     /// DISTINCT (true), ALL (false) before the items.
     pub distinct: Option<bool>,
@@ -201,6 +215,7 @@ pub struct GroupBy {
 
 /// What stands behind GROUP BY.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum GroupItems {
     /// ALL, or `*`.
     All,
@@ -210,6 +225,7 @@ pub enum GroupItems {
 
 /// One item of GROUP BY.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum GroupItem {
     /// An expression.
     Expr(Expr),
@@ -225,6 +241,7 @@ pub enum GroupItem {
 
 /// An item of ORDER BY.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OrderItem {
     /// What is ordered by.
     pub key: OrderKey,
@@ -238,6 +255,7 @@ pub struct OrderItem {
 
 /// What is ordered by.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OrderKey {
     /// ALL.
     All,
@@ -249,6 +267,7 @@ pub enum OrderKey {
 
 /// LIMIT and FETCH.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Limit {
     /// How many; `None` is ALL.
     pub count: Option<Expr>,
@@ -262,6 +281,7 @@ pub struct Limit {
 
 /// FOR UPDATE and its kin.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lock {
     /// `UPDATE`, `NO KEY UPDATE`, `SHARE`, `KEY SHARE`.
     pub strength: Box<str>,
@@ -275,6 +295,7 @@ pub struct Lock {
 
 /// One entry of FROM with the joins behind it.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TableWithJoins {
     /// The first table.
     pub table: Table,
@@ -284,6 +305,7 @@ pub struct TableWithJoins {
 
 /// A join.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Join {
     /// NATURAL.
     pub natural: bool,
@@ -303,6 +325,7 @@ pub struct Join {
 
 /// The kinds of joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum JoinKind {
     /// JOIN without more.
@@ -319,6 +342,7 @@ pub enum JoinKind {
 
 /// What a join demands.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum JoinCondition {
     /// Nothing is said.
     None,
@@ -330,6 +354,7 @@ pub enum JoinCondition {
 
 /// An entry of FROM.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Table {
     /// What it is.
     pub kind: TableKind,
@@ -345,6 +370,7 @@ pub struct Table {
 
 /// What an entry of FROM is.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TableKind {
     /// A table, view or variable; a file's name in double quotes too.
     Named {
@@ -388,6 +414,7 @@ pub enum TableKind {
 
 /// `AS t(a, b)`, `AS t(a INTEGER, b TEXT)`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TableAlias {
     /// The name; absent in `AS (a INTEGER)`.
     pub name: Option<Name>,
@@ -399,6 +426,7 @@ pub struct TableAlias {
 
 /// A column of an alias.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AliasColumn {
     /// Its name.
     pub name: Name,
@@ -408,6 +436,7 @@ pub struct AliasColumn {
 
 /// TABLESAMPLE and USING SAMPLE.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sample {
     /// BERNOULLI, SYSTEM, RESERVOIR.
     pub method: Option<Name>,
@@ -425,6 +454,7 @@ pub struct Sample {
 
 /// The unit of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum SampleUnit {
     Rows,
@@ -433,6 +463,7 @@ pub enum SampleUnit {
 
 /// A window.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WindowSpec {
     /// The window that it goes on from.
     pub base: Option<Name>,
@@ -448,6 +479,7 @@ pub struct WindowSpec {
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Frame {
     /// ROWS, RANGE, GROUPS.
     pub unit: FrameUnit,
@@ -461,6 +493,7 @@ pub struct Frame {
 
 /// What a frame counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum FrameUnit {
     Rows,
@@ -470,6 +503,7 @@ pub enum FrameUnit {
 
 /// A bound of a frame.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum FrameBound {
     UnboundedPreceding,
@@ -481,6 +515,7 @@ pub enum FrameBound {
 
 /// EXCLUDE of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum FrameExclusion {
     CurrentRow,
@@ -491,6 +526,7 @@ pub enum FrameExclusion {
 
 /// `table PIVOT (...)` and `table UNPIVOT (...)`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TablePivot {
     /// Which of them.
     pub kind: TablePivotKind,
@@ -502,6 +538,7 @@ pub struct TablePivot {
 
 /// What stands in the brackets of PIVOT and UNPIVOT behind a table.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TablePivotKind {
     /// `PIVOT (sum(x) FOR c IN (1, 2) GROUP BY g)`.
     Pivot {
@@ -518,6 +555,7 @@ pub enum TablePivotKind {
 
 /// A column that PIVOT spreads over columns.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PivotColumn {
     /// What is spread.
     pub value: Expr,
@@ -527,6 +565,7 @@ pub struct PivotColumn {
 
 /// The values of a pivot.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PivotValues {
     /// With their names.
     List(Vec<SelectItem>),
@@ -538,6 +577,7 @@ pub enum PivotValues {
 
 /// UNPIVOT.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Unpivot {
     /// INCLUDE NULLS (true), EXCLUDE NULLS (false).
     pub include_nulls: Option<bool>,
@@ -551,6 +591,7 @@ pub struct Unpivot {
 
 /// `PIVOT t ON a USING sum(x) GROUP BY g` and `UNPIVOT t ON a, b INTO NAME n VALUE v`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PivotStatement {
     /// UNPIVOT.
     pub unpivot: bool,
@@ -572,6 +613,7 @@ pub struct PivotStatement {
 
 /// An item of ON.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PivotOn {
     /// What is turned.
     pub item: SelectItem,

@@ -9,6 +9,7 @@ use crate::Span;
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Statement {
     /// Which one.
     pub kind: StatementKind,
@@ -18,6 +19,7 @@ pub struct Statement {
 
 /// The statements.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum StatementKind {
     /// A query.
     Query(Box<Query>),
@@ -229,6 +231,7 @@ pub enum StatementKind {
 
 /// A statement that others have and this engine does not, for an error that says what does the same here.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Unsupported {
     /// Its first words.
     pub words: Vec<Name>,
@@ -238,6 +241,7 @@ pub struct Unsupported {
 
 /// What is done to a query that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum SteerVerb {
     Pause,
@@ -247,6 +251,7 @@ pub enum SteerVerb {
 
 /// What DESCRIBE is about.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Described {
     /// A table.
     Table(Path),
@@ -258,6 +263,7 @@ pub enum Described {
 
 /// SHOW.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Show {
     /// Alone.
     Nothing,
@@ -272,6 +278,15 @@ pub enum Show {
     },
     /// SHOW ALL.
     All,
+    /// VIEWS, FUNCTIONS or COLUMNS with FROM or LIKE; without them it is a name like others.
+    Listed {
+        /// What is listed.
+        what: Name,
+        /// FROM.
+        from: Option<Path>,
+        /// LIKE.
+        like: Option<TextLiteral>,
+    },
     /// A setting, a table, or DATABASES and SCHEMAS: what stands there.
     Name(Path),
     /// `SHOW SELECT ...`, `SHOW (query)`.
@@ -280,6 +295,7 @@ pub enum Show {
 
 /// SESSION, LOCAL and GLOBAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum Scope {
     Session,
@@ -289,6 +305,7 @@ pub enum Scope {
 
 /// SET.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Set {
     /// `SET name = values`.
     Setting {
@@ -305,10 +322,20 @@ pub enum Set {
     TimeZone(Option<Scope>, Option<Expr>),
     /// `SET SCHEMA 'name'`.
     Schema(Expr),
+    /// `SET ROLE name`, `SET SESSION AUTHORIZATION name`.
+    Role {
+        /// SESSION, LOCAL.
+        scope: Option<Scope>,
+        /// AUTHORIZATION.
+        authorization: bool,
+        /// The role; absent for NONE and DEFAULT.
+        name: Option<Name>,
+    },
 }
 
 /// A mode of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum TransactionMode {
     ReadUncommitted,

@@ -5,6 +5,7 @@ use crate::Span;
 
 /// A type's name with all that belongs to it.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TypeName {
     /// The type without its brackets for lists.
     pub kind: TypeKind,
@@ -16,6 +17,7 @@ pub struct TypeName {
 
 /// What a type is made of.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TypeKind {
     /// A name of one or more words with numbers in brackets: `DECIMAL(10, 2)`, `DOUBLE PRECISION`, `schema.mood`.
     Named {
@@ -59,6 +61,7 @@ pub enum TypeKind {
 
 /// A text in quotes where the grammar wants nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TextLiteral {
     /// What it says.
     pub text: Box<str>,
@@ -68,6 +71,7 @@ pub struct TextLiteral {
 
 /// One of the fields of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[expect(missing_docs, reason = "the words themselves")]
 pub enum IntervalField {
     Millennium,
@@ -87,6 +91,7 @@ pub enum IntervalField {
 
 /// `YEAR`, `DAY TO SECOND(3)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IntervalFields {
     /// The first.
     pub from: IntervalField,
