@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use vector::StringBuilder;
 
+use super::collected::group_starts;
 use super::text::TextColumn;
 
 #[derive(Debug)]
@@ -17,10 +18,16 @@ pub struct Pieces {
     pub(super) texts: TextColumn,
     delimiter: Arc<str>,
     by_bytes: bool,
-    /// The pieces by group, and in a group as they are put together.
-    order: OnceLock<Vec<u32>>,
+    order: OnceLock<Order>,
     /// Pieces are ordered rows that carry the text (`plan::functions::ORDERED_ROW`).
     ordered: bool,
+}
+
+/// The pieces by group, and in a group as they are put together; those of group g are `[starts[g], starts[g + 1])`.
+#[derive(Debug)]
+struct Order {
+    starts: Vec<usize>,
+    pieces: Vec<u32>,
 }
 
 /// The text that an ordered row carries: behind its keys, whose length is at its end, and behind the mark that it is
@@ -67,36 +74,45 @@ impl Pieces {
             }
         }
     }
-    fn order(&self) -> &[u32] {
+    fn order(&self) -> &Order {
         self.order.get_or_init(|| {
-            let mut order: Vec<u32> = (0..self.groups.len() as u32).collect();
-            if self.by_bytes {
-                order.sort_by_key(|piece| {
-                    let piece = *piece as usize;
-                    (self.groups[piece], self.texts.get(piece))
-                });
-            } else {
-                order.sort_by_key(|piece| (self.groups[*piece as usize], self.tags[*piece as usize]));
+            let starts = group_starts(&self.groups);
+            let mut next = starts.clone();
+            let mut pieces = vec![0u32; self.groups.len()];
+            for (piece, group) in self.groups.iter().enumerate() {
+                let place = &mut next[*group as usize];
+                pieces[*place] = piece as u32;
+                *place += 1;
             }
-            order
+            let tag = |piece: &u32| self.tags[*piece as usize];
+            for range in starts.windows(2) {
+                let group = &mut pieces[range[0]..range[1]];
+                if self.by_bytes {
+                    group.sort_by(|a, b| self.texts.get(*a as usize).cmp(self.texts.get(*b as usize)));
+                } else if !group.is_sorted_by_key(tag) {
+                    // Stable: the pieces of a unit are in order.
+                    group.sort_by_key(tag);
+                }
+            }
+            Order { starts, pieces }
         })
     }
     /// The strings of the groups `[start, end)`; groups without pieces get an empty one.
     pub fn finish(&self, start: usize, end: usize) -> vector::Strings {
-        let order = self.order();
-        let first = order.partition_point(|piece| (self.groups[*piece as usize] as usize) < start);
+        let Order { starts, pieces } = self.order();
         let mut out = StringBuilder::with_capacity(end - start);
         let mut text: Vec<u8> = vec![];
-        let mut pieces = order[first..].iter().copied().peekable();
         for group in start..end {
             text.clear();
-            let mut first = true;
-            while let Some(piece) = pieces.next_if(|p| self.groups[*p as usize] as usize == group) {
-                if !first {
+            let range = match (starts.get(group), starts.get(group + 1)) {
+                (Some(start), Some(end)) => *start..*end,
+                _ => 0..0,
+            };
+            for (at, piece) in pieces[range].iter().enumerate() {
+                if at > 0 {
                     text.extend_from_slice(self.delimiter.as_bytes());
                 }
-                first = false;
-                let piece = self.texts.get(piece as usize);
+                let piece = self.texts.get(*piece as usize);
                 text.extend_from_slice(if self.ordered { carried(piece) } else { piece });
             }
             assert!(u32::try_from(text.len()).is_ok(), "a group's text of 4 GiB or more");

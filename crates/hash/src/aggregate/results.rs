@@ -5,7 +5,7 @@ use types::decimal::{divide_rounded, fits, power_of_ten};
 use types::{Error, Physical, Result, SqlState, Type, Value};
 use vector::{Data, Vector};
 
-use super::collected::{Choice, Collected, Values};
+use super::collected::{Choice, Chosen, Collected};
 use super::pairs::PairMeasure;
 use super::shape::Shape;
 use super::states::{Accumulator, States};
@@ -308,15 +308,14 @@ impl States {
             return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
         };
         let validity = self.validity(argument, start, end, 1);
-        let picks = all.choose(choice, start, end);
-        let data = match &all.values {
-            Values::Floats(v) => {
-                let values = picks.iter().map(|p| p.map_or(0.0, |p| v[p])).collect();
+        let data = match all.choose(choice, start, end) {
+            Chosen::Floats(picks) => {
+                let values = picks.into_iter().map(Option::unwrap_or_default).collect();
                 return Ok(float_vector(ty, values, validity));
             }
-            Values::Wide(v) => Data::I128(picks.iter().map(|p| p.map_or(0, |p| v[p])).collect()),
-            Values::Integers(v) => {
-                let values = picks.iter().map(|p| p.map_or(0, |p| v[p]));
+            Chosen::Wide(picks) => Data::I128(picks.into_iter().map(Option::unwrap_or_default).collect()),
+            Chosen::Integers(picks) => {
+                let values = picks.into_iter().map(Option::unwrap_or_default);
                 match ty.physical() {
                     Physical::Bool => Data::Bool(values.map(|v| v == 1).collect()),
                     Physical::I16 => Data::I16(values.map(|v| v as i16).collect()),
@@ -326,9 +325,9 @@ impl States {
                     _ => Data::I64(values.collect()),
                 }
             }
-            Values::Texts(v) => {
+            Chosen::Texts(picks) => {
                 let mut out = vector::StringBuilder::with_capacity(end - start);
-                picks.iter().for_each(|p| out.push(p.map_or(&[][..], |p| v.get(p))));
+                picks.into_iter().for_each(|text| out.push(text.unwrap_or_default()));
                 Data::Bytes(out.finish())
             }
         };
