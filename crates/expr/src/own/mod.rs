@@ -3,6 +3,7 @@
 //! `plan::functions` says which there are and what they take. Each is a function of the row's values; batches are
 //! walked here. A function in a hot path wants a kernel instead (`kernels`).
 
+mod batch;
 mod bits;
 mod bytes;
 mod characters;
@@ -30,7 +31,7 @@ use plan::functions::{
 };
 use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value, stop};
-use vector::{Vector, VectorBuilder};
+use vector::{Data, Vector, VectorBuilder};
 
 use crate::room::Room;
 
@@ -78,6 +79,7 @@ type Evaluate = fn(&Arguments<'_>) -> Result<Value>;
 #[derive(Clone, Copy)]
 pub(crate) struct OwnCall {
     evaluate: Evaluate,
+    batch: Option<batch::Batch>,
     strict: bool,
 }
 
@@ -153,7 +155,7 @@ fn of_length(a: &Arguments<'_>, lenient: bool) -> Result<Value> {
 /// The function of that name.
 pub(crate) fn find(name: &str) -> Option<OwnCall> {
     let strict = functions::signatures(name).next()?.strict;
-    Some(OwnCall { evaluate: evaluate_of(name)?, strict })
+    Some(OwnCall { evaluate: evaluate_of(name)?, batch: batch::named(name), strict })
 }
 
 /// Whether these are arguments of one of its signatures: the library may have a function of the same name, with more.
@@ -183,13 +185,22 @@ impl OwnCall {
         rows: usize,
         room: Room<'_>,
     ) -> Result<Vector> {
+        if let Some(done) = self.batch.and_then(|batch| batch(inputs, ty, rows, room)) {
+            return done;
+        }
         let types: Vec<Type> = inputs.iter().map(Vector::ty).collect();
         let mut out = VectorBuilder::new(ty, rows);
         let mut values: Vec<Value> = Vec::with_capacity(inputs.len());
+        if rows > 0 {
+            values.extend(inputs.iter().map(|input| input.value(0)));
+        }
+        let varying: Vec<usize> =
+            (0..inputs.len()).filter(|at| !matches!(inputs[*at].data(), Data::Constant(_))).collect();
         let mut made = 0;
         for row in 0..rows {
-            values.clear();
-            values.extend(inputs.iter().map(|input| input.value(row)));
+            for at in &varying {
+                values[*at] = inputs[*at].value(row);
+            }
             if self.strict && values.iter().any(Value::is_null) {
                 out.push(&Value::Null);
             } else {

@@ -9,6 +9,7 @@
 //! equal keys the least value wins.
 
 use types::{Error, Physical, Result, Type, Value};
+use vector::{Data, Vector};
 
 use super::Arguments;
 
@@ -21,32 +22,107 @@ pub(super) fn ordered_row(a: &Arguments<'_>) -> Result<Value> {
     }
     let mut row = Vec::with_capacity(32);
     for (key, direction) in keys.iter().zip(directions) {
-        push_key(&mut row, key, direction.eq_ignore_ascii_case(&b'd'), direction.is_ascii_uppercase());
+        push_key(
+            &mut row,
+            Cell::of(key),
+            direction.eq_ignore_ascii_case(&b'd'),
+            direction.is_ascii_uppercase(),
+        );
     }
     let length = u32::try_from(row.len()).map_err(|_| Error::internal("a key of 4 GB"))?;
-    push_value(&mut row, value);
+    push_value(&mut row, Cell::of(value));
     row.extend_from_slice(&length.to_le_bytes());
     Ok(Value::Bytes(row.into()))
 }
 
-fn push_key(row: &mut Vec<u8>, key: &Value, descending: bool, nulls_first: bool) {
-    if key.is_null() {
+/// One value of a row, its bytes borrowed.
+#[derive(Clone, Copy)]
+enum Cell<'a> {
+    Null,
+    Bool(bool),
+    I16(i16),
+    I32(i32),
+    I64(i64),
+    I128(i128),
+    F32(f32),
+    F64(f64),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Cell<'a> {
+    fn of(value: &'a Value) -> Self {
+        match value {
+            Value::Null => Cell::Null,
+            Value::Bool(v) => Cell::Bool(*v),
+            Value::I16(v) => Cell::I16(*v),
+            Value::I32(v) => Cell::I32(*v),
+            Value::I64(v) => Cell::I64(*v),
+            Value::I128(v) => Cell::I128(*v),
+            Value::F32(v) => Cell::F32(*v),
+            Value::F64(v) => Cell::F64(*v),
+            Value::Bytes(v) => Cell::Bytes(v),
+        }
+    }
+    /// Of a vector that is flat or constant.
+    #[inline]
+    fn at(vector: &'a Vector, row: usize) -> Result<Self> {
+        if vector.is_null(row) {
+            return Ok(Cell::Null);
+        }
+        Ok(match vector.data() {
+            Data::Bool(v) => Cell::Bool(v.value(row)),
+            Data::I16(v) => Cell::I16(v[row]),
+            Data::I32(v) => Cell::I32(v[row]),
+            Data::I64(v) => Cell::I64(v[row]),
+            Data::I128(v) => Cell::I128(v[row]),
+            Data::F32(v) => Cell::F32(v[row]),
+            Data::F64(v) => Cell::F64(v[row]),
+            Data::Bytes(v) => Cell::Bytes(v.get(row)),
+            Data::Constant(value) => Cell::of(value),
+            Data::Dictionary { .. } | Data::Coded(_) => {
+                return Err(Error::internal("a key that is neither flat nor constant"));
+            }
+        })
+    }
+}
+
+/// Appends one row of `keys` and `value`, each flat or constant.
+pub(super) fn push_row(
+    out: &mut Vec<u8>,
+    directions: &[u8],
+    keys: &[Vector],
+    value: &Vector,
+    row: usize,
+) -> Result<()> {
+    for (key, direction) in keys.iter().zip(directions) {
+        let (descending, nulls_first) =
+            (direction.eq_ignore_ascii_case(&b'd'), direction.is_ascii_uppercase());
+        push_key(out, Cell::at(key, row)?, descending, nulls_first);
+    }
+    let length = u32::try_from(out.len()).map_err(|_| Error::internal("a key of 4 GB"))?;
+    push_value(out, Cell::at(value, row)?);
+    out.extend_from_slice(&length.to_le_bytes());
+    Ok(())
+}
+
+fn push_key(row: &mut Vec<u8>, key: Cell<'_>, descending: bool, nulls_first: bool) {
+    if matches!(key, Cell::Null) {
         row.push(if nulls_first { 0 } else { 2 });
         return;
     }
     row.push(1);
     let start = row.len();
     match key {
-        Value::Null => {}
-        Value::Bool(v) => row.push(u8::from(*v)),
-        Value::I16(v) => row.extend_from_slice(&(*v as u16 ^ 1 << 15).to_be_bytes()),
-        Value::I32(v) => row.extend_from_slice(&(*v as u32 ^ 1 << 31).to_be_bytes()),
-        Value::I64(v) => row.extend_from_slice(&(*v as u64 ^ 1 << 63).to_be_bytes()),
-        Value::I128(v) => row.extend_from_slice(&(*v as u128 ^ 1 << 127).to_be_bytes()),
-        Value::F32(v) => row.extend_from_slice(&ordered_float(f64::from(*v)).to_be_bytes()),
-        Value::F64(v) => row.extend_from_slice(&ordered_float(*v).to_be_bytes()),
-        Value::Bytes(bytes) => {
-            for byte in bytes.iter() {
+        Cell::Null => {}
+        Cell::Bool(v) => row.push(u8::from(v)),
+        Cell::I16(v) => row.extend_from_slice(&(v as u16 ^ 1 << 15).to_be_bytes()),
+        Cell::I32(v) => row.extend_from_slice(&(v as u32 ^ 1 << 31).to_be_bytes()),
+        Cell::I64(v) => row.extend_from_slice(&(v as u64 ^ 1 << 63).to_be_bytes()),
+        Cell::I128(v) => row.extend_from_slice(&(v as u128 ^ 1 << 127).to_be_bytes()),
+        Cell::F32(v) => row.extend_from_slice(&ordered_float(f64::from(v)).to_be_bytes()),
+        Cell::F64(v) => row.extend_from_slice(&ordered_float(v).to_be_bytes()),
+        Cell::Bytes(bytes) => {
+            for byte in bytes {
                 row.push(*byte);
                 if *byte == 0 {
                     row.push(255);
@@ -67,18 +143,18 @@ fn ordered_float(value: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-fn push_value(row: &mut Vec<u8>, value: &Value) {
-    row.push(u8::from(!value.is_null()));
+fn push_value(row: &mut Vec<u8>, value: Cell<'_>) {
+    row.push(u8::from(!matches!(value, Cell::Null)));
     match value {
-        Value::Null => {}
-        Value::Bool(v) => row.push(u8::from(*v)),
-        Value::I16(v) => row.extend_from_slice(&v.to_be_bytes()),
-        Value::I32(v) => row.extend_from_slice(&v.to_be_bytes()),
-        Value::I64(v) => row.extend_from_slice(&v.to_be_bytes()),
-        Value::I128(v) => row.extend_from_slice(&v.to_be_bytes()),
-        Value::F32(v) => row.extend_from_slice(&v.to_be_bytes()),
-        Value::F64(v) => row.extend_from_slice(&v.to_be_bytes()),
-        Value::Bytes(bytes) => row.extend_from_slice(bytes),
+        Cell::Null => {}
+        Cell::Bool(v) => row.push(u8::from(v)),
+        Cell::I16(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Cell::I32(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Cell::I64(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Cell::I128(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Cell::F32(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Cell::F64(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Cell::Bytes(bytes) => row.extend_from_slice(bytes),
     }
 }
 

@@ -136,7 +136,9 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "strftime" => |a| {
             let (moment, format) = if a.types[0].is_text() { (1, 0) } else { (0, 1) };
             let zone = if a.len() > 2 { super::zones::zone_of(a, 2)? } else { Zone::Utc };
-            Ok(Value::text(&time_format::strftime(a.integer(moment)?, a.text(format)?, zone)?))
+            let mut text = String::new();
+            time_format::push_formatted(&mut text, a.integer(moment)?, a.text(format)?, zone)?;
+            Ok(Value::text(&text))
         },
         "strptime" => |a| {
             time_parse::strptime(a.text(0)?, a.text(1)?)?.map(Value::I64).ok_or_else(|| {

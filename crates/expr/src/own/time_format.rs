@@ -1,5 +1,7 @@
 //! Moments as text by C's templates (`strftime`); `to_char` has PostgreSQL's.
 
+use std::fmt::Write;
+
 use types::datetime::{self, MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days};
 use types::{Result, Zone};
 
@@ -68,13 +70,33 @@ fn offset(seconds: i32) -> String {
     text
 }
 
-/// C's strftime, with `%g` for milliseconds, `%f` for microseconds and `-` for no filling, as DuckDB has them.
-pub(super) fn strftime(instant: i64, format: &str, zone: Zone) -> Result<String> {
-    if datetime::is_infinite(instant) {
-        return Ok(datetime::format_timestamp(instant));
+/// Appends a number of at least `width` digits, filled with zeros unless `fill` is false; the sign counts as a digit, as
+/// `{:0width$}` has it.
+fn push_number(out: &mut String, value: i64, width: usize, fill: bool) {
+    if fill && width == 2 && (0..100).contains(&value) {
+        let digit = |value: i64| char::from(b'0' + value as u8);
+        out.push(digit(value / 10));
+        out.push(digit(value % 10));
+        return;
     }
-    let p = parts(instant, zone);
-    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = match fill {
+        true => write!(out, "{value:0width$}"),
+        false => write!(out, "{value}"),
+    };
+}
+
+/// Appends a moment by C's strftime, with `%g` for milliseconds, `%f` for microseconds and `-` for no filling, as DuckDB
+/// has them.
+pub(super) fn push_formatted(out: &mut String, instant: i64, format: &str, zone: Zone) -> Result<()> {
+    if datetime::is_infinite(instant) {
+        out.push_str(&datetime::format_timestamp(instant));
+        return Ok(());
+    }
+    push_parts(out, &parts(instant, zone), format, zone)
+}
+
+fn push_parts(out: &mut String, p: &Parts, format: &str, zone: Zone) -> Result<()> {
     let mut rest = format.chars();
     while let Some(c) = rest.next() {
         if c != '%' {
@@ -86,45 +108,55 @@ pub(super) fn strftime(instant: i64, format: &str, zone: Zone) -> Result<String>
         if !fill {
             kind = rest.next();
         }
-        let number =
-            |value: i64, width: usize| if fill { format!("{value:0width$}") } else { value.to_string() };
         let day_of_week = weekday(p.day) as i32;
-        out.push_str(&match kind {
-            Some('a') => DAYS[weekday(p.day)][..3].to_owned(),
-            Some('A') => DAYS[weekday(p.day)].to_owned(),
-            Some('w') => weekday(p.day).to_string(),
-            Some('u') => ((weekday(p.day) + 6) % 7 + 1).to_string(),
-            Some('d') => number(i64::from(p.month_day), 2),
-            Some('b' | 'h') => MONTHS[p.month as usize - 1][..3].to_owned(),
-            Some('B') => MONTHS[p.month as usize - 1].to_owned(),
-            Some('m') => number(i64::from(p.month), 2),
-            Some('y') => number(i64::from(p.year.rem_euclid(100)), 2),
-            Some('Y') => number(i64::from(p.year), 4),
-            Some('G') => number(i64::from(iso_week(p.day).0), 4),
-            Some('V') => number(i64::from(iso_week(p.day).1), 2),
-            Some('U') => number(i64::from((day_of_year(p.day) + 6 - day_of_week) / 7), 2),
-            Some('W') => number(i64::from((day_of_year(p.day) + 6 - (day_of_week + 6) % 7) / 7), 2),
-            Some('H') => number(p.hour, 2),
-            Some('I') => number(twelve(p.hour), 2),
-            Some('p') => if p.hour < 12 { "AM" } else { "PM" }.to_owned(),
-            Some('M') => number(p.minute, 2),
-            Some('S') => number(p.second, 2),
-            Some('g') => number(p.micros / 1000, 3),
-            Some('f') => number(p.micros, 6),
-            Some('n') => number(p.micros * 1000, 9),
-            Some('j') => number(i64::from(day_of_year(p.day)), 3),
-            Some('z') => offset(p.offset),
-            Some('Z') => zone.name(),
-            Some('c') => strftime(instant, "%Y-%m-%d %H:%M:%S", zone)?,
-            Some('x' | 'F') => strftime(instant, "%Y-%m-%d", zone)?,
-            Some('X' | 'T') => strftime(instant, "%H:%M:%S", zone)?,
-            Some('%') => "%".to_owned(),
+        let (number, width) = match kind {
+            Some('w') => (day_of_week.into(), 1),
+            Some('u') => (i64::from((day_of_week + 6) % 7 + 1), 1),
+            Some('d') => (i64::from(p.month_day), 2),
+            Some('m') => (i64::from(p.month), 2),
+            Some('y') => (i64::from(p.year.rem_euclid(100)), 2),
+            Some('Y') => (i64::from(p.year), 4),
+            Some('G') => (i64::from(iso_week(p.day).0), 4),
+            Some('V') => (i64::from(iso_week(p.day).1), 2),
+            Some('U') => (i64::from((day_of_year(p.day) + 6 - day_of_week) / 7), 2),
+            Some('W') => (i64::from((day_of_year(p.day) + 6 - (day_of_week + 6) % 7) / 7), 2),
+            Some('H') => (p.hour, 2),
+            Some('I') => (twelve(p.hour), 2),
+            Some('M') => (p.minute, 2),
+            Some('S') => (p.second, 2),
+            Some('g') => (p.micros / 1000, 3),
+            Some('f') => (p.micros, 6),
+            Some('n') => (p.micros * 1000, 9),
+            Some('j') => (i64::from(day_of_year(p.day)), 3),
             other => {
-                let shown = other.map_or_else(String::new, String::from);
-                return Err(invalid(format!("unknown format specifier \"%{shown}\""))
-                    .with_hint("%Y, %m, %d, %H, %M, %S and %% are some; the SQL reference has them all"));
+                push_word(out, p, other, zone)?;
+                continue;
             }
-        });
+        };
+        push_number(out, number, width, fill);
     }
-    Ok(out)
+    Ok(())
+}
+
+/// Appends what is no number.
+fn push_word(out: &mut String, p: &Parts, kind: Option<char>, zone: Zone) -> Result<()> {
+    match kind {
+        Some('a') => out.push_str(&DAYS[weekday(p.day)][..3]),
+        Some('A') => out.push_str(DAYS[weekday(p.day)]),
+        Some('b' | 'h') => out.push_str(&MONTHS[p.month as usize - 1][..3]),
+        Some('B') => out.push_str(MONTHS[p.month as usize - 1]),
+        Some('p') => out.push_str(if p.hour < 12 { "AM" } else { "PM" }),
+        Some('z') => out.push_str(&offset(p.offset)),
+        Some('Z') => out.push_str(&zone.name()),
+        Some('c') => push_parts(out, p, "%Y-%m-%d %H:%M:%S", zone)?,
+        Some('x' | 'F') => push_parts(out, p, "%Y-%m-%d", zone)?,
+        Some('X' | 'T') => push_parts(out, p, "%H:%M:%S", zone)?,
+        Some('%') => out.push('%'),
+        other => {
+            let shown = other.map_or_else(String::new, String::from);
+            return Err(invalid(format!("unknown format specifier \"%{shown}\""))
+                .with_hint("%Y, %m, %d, %H, %M, %S and %% are some; the SQL reference has them all"));
+        }
+    }
+    Ok(())
 }

@@ -303,9 +303,8 @@ impl Collected {
                 Chosen::Wide(arranged.groups(v, start, end, pick))
             }
             (ArrangedValues::Floats(v), _) => {
-                let pick = |values: &mut [i64]| {
-                    choose_of(values, choice, i64::cmp, same_float).map(keyed_float)
-                };
+                let pick =
+                    |values: &mut [i64]| choose_of(values, choice, i64::cmp, same_float).map(keyed_float);
                 Chosen::Floats(arranged.groups(v, start, end, pick))
             }
             (ArrangedValues::Texts(v), Values::Texts(texts)) => {
@@ -323,11 +322,11 @@ impl Collected {
     pub(super) fn between(&self, fraction: f64, descending: bool, start: usize, end: usize) -> Vec<f64> {
         let arranged = self.arranged();
         match &arranged.values {
-            ArrangedValues::Integers(v) => {
-                arranged.groups(v, start, end, |values| between_of(values, fraction, descending, |v| v as f64))
+            ArrangedValues::Integers(v) => arranged
+                .groups(v, start, end, |values| between_of(values, fraction, descending, |v| v as f64)),
+            ArrangedValues::Floats(v) => {
+                arranged.groups(v, start, end, |values| between_of(values, fraction, descending, keyed_float))
             }
-            ArrangedValues::Floats(v) => arranged
-                .groups(v, start, end, |values| between_of(values, fraction, descending, keyed_float)),
             _ => vec![0.0; end - start],
         }
     }

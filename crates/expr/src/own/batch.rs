@@ -1,0 +1,314 @@
+//! Functions over whole batches, where a value at a time costs more than what is computed.
+//!
+//! Each does what its function of one row does (`evaluate_of`), for the forms of arguments that are common in hot paths,
+//! and gives `None` for all others. Rows that are NULL hold arbitrary values.
+
+use arrow_buffer::NullBuffer;
+use plan::functions::{ORDERED_ROW, PAIR};
+use types::datetime::{self, MICROS_PER_DAY, MICROS_PER_SECOND};
+use types::{Physical, Result, Type, Value, Zone, stop, units};
+use vector::strings::make_view;
+use vector::{Data, StringBuilder, Strings, Vector};
+
+use super::{rows, time, time_format, zones};
+use crate::operand::{Native, Operand};
+use crate::room::Room;
+
+/// The call over all rows; `None` where it is left to the function of one row.
+pub(super) type Batch = fn(&[Vector], Type, usize, Room<'_>) -> Option<Result<Vector>>;
+
+pub(super) fn named(name: &str) -> Option<Batch> {
+    Some(match name {
+        PAIR => pairs,
+        ORDERED_ROW => ordered_rows,
+        "date_trunc" => truncated,
+        "strftime" => formatted,
+        _ => return None,
+    })
+}
+
+/// Rows in which every input has a value.
+fn all_valid(inputs: &[Vector], rows: usize) -> Option<NullBuffer> {
+    inputs.iter().fold(None, |all, input| {
+        let own = match input.data() {
+            Data::Constant(Value::Null) => Some(NullBuffer::new_null(rows)),
+            _ => input.validity().cloned(),
+        };
+        NullBuffer::union(all.as_ref(), own.as_ref())
+    })
+}
+
+/// The values, where they have this form, or are a constant of it.
+fn operand<T: Native>(input: &Vector, physical: Physical) -> Option<Operand<'_, T>> {
+    (input.ty().physical() == physical && !input.is_coded()).then(|| T::operand(input))
+}
+
+/// The bytes that texts of several rows share.
+const BUFFER_BYTES_MAX: usize = 1 << 30;
+
+/// Two floats a row, for aggregates of pairs.
+fn pairs(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
+    const WIDTH: usize = 16;
+    let [y, x] = inputs else { return None };
+    let (y, x) = (operand::<f64>(y, Physical::F64)?, operand::<f64>(x, Physical::F64)?);
+    if rows > BUFFER_BYTES_MAX / WIDTH {
+        return None;
+    }
+    if let Err(error) = room.ask((rows * WIDTH * 2) as u64, rows) {
+        return Some(Err(error));
+    }
+    let mut bytes: Vec<u8> = Vec::with_capacity(rows * WIDTH);
+    let mut views: Vec<u128> = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let mut pair = [0; WIDTH];
+        pair[..8].copy_from_slice(&y.at(row).to_le_bytes());
+        pair[8..].copy_from_slice(&x.at(row).to_le_bytes());
+        views.push(make_view(&pair, 0, (row * WIDTH) as u32));
+        bytes.extend_from_slice(&pair);
+    }
+    let strings = Strings::from_trusted(views.into(), vec![bytes.into()].into());
+    Some(Ok(Vector::new(ty, Data::Bytes(strings), all_valid(inputs, rows))))
+}
+
+/// Rows in the order of their keys, each with its value.
+fn ordered_rows(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
+    let [directions, keys @ .., value] = inputs else { return None };
+    let Data::Constant(directions) = directions.data() else { return None };
+    let directions = directions.as_bytes()?;
+    if directions.len() != keys.len() || keys.iter().chain([value]).any(Vector::is_coded) {
+        return None;
+    }
+    let mut out = StringBuilder::with_capacity(rows);
+    let mut bytes = Vec::new();
+    let mut made = 0;
+    for row in 0..rows {
+        bytes.clear();
+        if let Err(error) = rows::push_row(&mut bytes, directions, keys, value, row) {
+            return Some(Err(error));
+        }
+        made += bytes.len() as u64;
+        if let Err(error) = room.ask(made, rows) {
+            return Some(Err(error));
+        }
+        out.push(&bytes);
+    }
+    Some(Ok(Vector::new(ty, Data::Bytes(out.finish()), None)))
+}
+
+/// `date_trunc('day', moment)`, and of instants by a zone's clock.
+fn truncated(inputs: &[Vector], ty: Type, rows: usize, _room: Room<'_>) -> Option<Result<Vector>> {
+    let (unit, moments) = (inputs.first()?, inputs.get(1)?);
+    if !matches!(moments.ty(), Type::Timestamp | Type::TimestampTz) {
+        return None;
+    }
+    let Data::Constant(unit) = unit.data() else { return None };
+    let unit = units::unit(unit.as_text()?);
+    // Known units only: the function of one row has the error.
+    time::truncated(&unit, 0)?;
+    let zone = match inputs.get(2).map(Vector::data) {
+        None => None,
+        Some(Data::Constant(name)) => Some(Zone::named(name.as_text()?).ok()?),
+        Some(_) => return None,
+    };
+    let moments = operand::<i64>(moments, Physical::I64)?;
+    let values = match (zone, step(&unit)) {
+        (None, Some((width, origin))) => each(&moments, rows, |micros| {
+            let cut = micros.wrapping_sub(micros.wrapping_sub(origin).rem_euclid(width));
+            Some(if datetime::is_infinite(micros) { micros } else { cut })
+        }),
+        (None, None) => {
+            let mut last = LastDay::default();
+            each(&moments, rows, |micros| last.of(micros, |micros| time::truncated(&unit, micros)))
+        }
+        (Some(zone), _) => each(&moments, rows, |micros| zones::truncated(zone, &unit, micros)),
+    };
+    // A moment near the end of its range: the function of one row has the error, if the row is not NULL.
+    let data = Data::I64(values?.into());
+    Some(Ok(Vector::new(ty, data, all_valid(inputs, rows))))
+}
+
+fn each(
+    moments: &Operand<'_, i64>,
+    rows: usize,
+    mut cut: impl FnMut(i64) -> Option<i64>,
+) -> Option<Vec<i64>> {
+    stop::spend(rows);
+    match moments {
+        Operand::Flat(values) => values.iter().map(|micros| cut(*micros)).collect(),
+        Operand::Constant(micros) => Some(vec![cut(*micros)?; rows]),
+    }
+}
+
+/// The width of units that all have the same, and where one of them begins.
+fn step(unit: &str) -> Option<(i64, i64)> {
+    Some(match unit {
+        "microsecond" => (1, 0),
+        "millisecond" => (1000, 0),
+        "second" | "epoch" => (MICROS_PER_SECOND, 0),
+        "minute" => (60 * MICROS_PER_SECOND, 0),
+        "hour" => (3600 * MICROS_PER_SECOND, 0),
+        "day" | "dow" | "isodow" | "doy" | "julian" => (MICROS_PER_DAY, 0),
+        // The epoch was a Thursday.
+        "week" | "yearweek" => (7 * MICROS_PER_DAY, -3 * MICROS_PER_DAY),
+        _ => return None,
+    })
+}
+
+/// What units of whole days made of the day before: moments of one day follow each other often.
+#[derive(Default)]
+struct LastDay {
+    day: Option<(i64, i64)>,
+}
+
+impl LastDay {
+    fn of(&mut self, micros: i64, cut: impl Fn(i64) -> Option<i64>) -> Option<i64> {
+        let day = micros.div_euclid(MICROS_PER_DAY);
+        match self.day {
+            Some((last, cut)) if last == day && !datetime::is_infinite(micros) => Some(cut),
+            _ => {
+                let cut = cut(micros)?;
+                self.day = (!datetime::is_infinite(micros)).then_some((day, cut));
+                Some(cut)
+            }
+        }
+    }
+}
+
+/// `strftime` with a constant template.
+fn formatted(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
+    let (first, second) = (inputs.first()?, inputs.get(1)?);
+    let (moments, template) = if first.ty().is_text() { (second, first) } else { (first, second) };
+    let Data::Constant(template) = template.data() else { return None };
+    let template = template.as_text()?;
+    let zone = match inputs.get(2).map(Vector::data) {
+        None => Zone::Utc,
+        Some(Data::Constant(name)) => Zone::named(name.as_text()?).ok()?,
+        Some(_) => return None,
+    };
+    let values = operand::<i64>(moments, Physical::I64)?;
+    let valid = all_valid(inputs, rows);
+    let mut out = StringBuilder::with_capacity(rows);
+    let mut text = String::new();
+    let mut made = 0;
+    for row in 0..rows {
+        text.clear();
+        if valid.as_ref().is_none_or(|valid| valid.is_valid(row)) {
+            stop::spend(super::ROW_UNITS);
+            let written = time_format::push_formatted(&mut text, values.at(row), template, zone);
+            made += text.len() as u64;
+            if let Err(error) = written.and_then(|()| room.ask(made, rows)) {
+                return Some(Err(error));
+            }
+        }
+        out.push(text.as_bytes());
+    }
+    Some(Ok(Vector::new(ty, Data::Bytes(out.finish()), valid)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::own::{Arguments, evaluate_of, find};
+
+    /// What the function of one row gives.
+    fn by_row(name: &str, inputs: &[Vector], ty: Type, rows: usize) -> Vec<Value> {
+        let (evaluate, strict) = (evaluate_of(name).unwrap(), find(name).unwrap().strict);
+        let types: Vec<Type> = inputs.iter().map(Vector::ty).collect();
+        (0..rows)
+            .map(|row| {
+                let values: Vec<Value> = inputs.iter().map(|input| input.value(row)).collect();
+                match strict && values.iter().any(Value::is_null) {
+                    true => Value::Null,
+                    false => evaluate(&Arguments { values: &values, types: &types, ty }).unwrap(),
+                }
+            })
+            .collect()
+    }
+
+    fn check(name: &str, inputs: &[Vector], ty: Type) {
+        let rows = inputs.iter().map(Vector::len).max().unwrap();
+        let batch = named(name).unwrap()(inputs, ty, rows, Room::UNBOUNDED).expect("is a form that it takes");
+        let batch = batch.unwrap();
+        let found: Vec<Value> = (0..rows).map(|row| batch.value(row)).collect();
+        assert_eq!(found, by_row(name, inputs, ty, rows), "{name}");
+    }
+
+    fn moments() -> Vec<Value> {
+        let mut values =
+            vec![Value::Null, Value::I64(i64::MAX), Value::I64(i64::MIN), Value::I64(0), Value::I64(-1)];
+        values.extend((0..400i64).map(|i| Value::I64((i - 200) * 86_400_000_000 / 7 * 97 + i * 1_234_567)));
+        values
+    }
+
+    fn text(value: &str, rows: usize) -> Vector {
+        Vector::constant(Type::Text, Value::text(value), rows)
+    }
+
+    #[test]
+    fn dates_are_cut_as_one_by_one() {
+        let values = moments();
+        let plain = Vector::from_values(Type::Timestamp, &values);
+        let zoned = Vector::from_values(Type::TimestampTz, &values);
+        for unit in [
+            "microsecond",
+            "ms",
+            "second",
+            "minute",
+            "hours",
+            "day",
+            "week",
+            "isoyear",
+            "month",
+            "quarter",
+            "year",
+            "decade",
+            "century",
+            "millennium",
+            "doy",
+        ] {
+            let unit = text(unit, values.len());
+            check("date_trunc", &[unit.clone(), plain.clone()], Type::Timestamp);
+            let zone = text("America/New_York", values.len());
+            let finite: Vec<Value> =
+                values.iter().filter(|v| v.as_i64().is_none_or(|v| v.abs() < 1 << 60)).cloned().collect();
+            let few = Vector::from_values(Type::TimestampTz, &finite);
+            let cut = |v: &Vector| v.slice(0, finite.len());
+            check("date_trunc", &[cut(&unit), few, cut(&zone)], Type::TimestampTz);
+            check("date_trunc", &[unit, zoned.clone()], Type::TimestampTz);
+        }
+        let unknown = named("date_trunc").unwrap()(
+            &[text("fortnight", 1), plain.slice(3, 1)],
+            Type::Timestamp,
+            1,
+            Room::UNBOUNDED,
+        );
+        assert!(unknown.is_none());
+    }
+
+    #[test]
+    fn templates_pairs_and_rows_are_as_one_by_one() {
+        let values = moments();
+        let rows = values.len();
+        let plain = Vector::from_values(Type::Timestamp, &values);
+        let template =
+            "%a %A %w %u %d %-d %b %B %m %y %Y %G %V %U %W %H %I %p %M %S %g %f %n %j %z %c %x %X %%";
+        check("strftime", &[plain.clone(), text(template, rows)], Type::Text);
+        check("strftime", &[text("%-m/%F", rows), plain.clone()], Type::Text);
+        let floats: Vec<Value> = (0..rows)
+            .map(|i| if i % 5 == 0 { Value::Null } else { Value::F64(i as f64 / 3.0 - 40.0) })
+            .collect();
+        let floats = Vector::from_values(Type::Double, &floats);
+        check(PAIR, &[floats.clone(), Vector::constant(Type::Double, Value::F64(-0.0), rows)], Type::Bytea);
+        check(PAIR, &[floats.clone(), floats.clone()], Type::Bytea);
+        let words: Vec<Value> = (0..rows)
+            .map(|i| if i % 7 == 0 { Value::Null } else { Value::text(&"a\0long word".repeat(i % 4)) })
+            .collect();
+        let words = Vector::from_values(Type::Text, &words);
+        check(ORDERED_ROW, &[text("aD", rows), plain.clone(), floats, words.clone()], Type::Bytea);
+        check(
+            ORDERED_ROW,
+            &[text("d", rows), words, Vector::constant(Type::Integer, Value::I32(7), rows)],
+            Type::Bytea,
+        );
+    }
+}
