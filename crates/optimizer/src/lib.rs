@@ -51,7 +51,10 @@ pub fn optimize_plan(
     settings: &Settings,
 ) -> Result<PhysicalPlan> {
     let (plan, renames) = rules::projections::normalize(plan);
-    let plan = rules::rewrite(plan, columns, settings);
+    let mut plan = rules::rewrite(plan, columns, settings);
+    if settings.shared_sums {
+        plan = rules::shared_sums::apply(plan, columns);
+    }
     let types: Vec<_> = output.iter().map(|id| columns.get(*id).ty).collect();
     let output: Vec<ColumnId> = output.iter().map(|id| renames.resolve(*id)).collect();
     let needed: ColumnSet = output.iter().copied().collect();

@@ -87,6 +87,8 @@ settings! {
     group_key_reduction,
     /// Rows are grouped below a join where few groups are left to join.
     eager_aggregation,
+    /// Sums over one column, moved and scaled by constants, come from its sum and its count.
+    shared_sums,
     /// Columns that nothing looks at travel as row references, and are fetched for the rows that are left.
     late_materialization,
     /// Aggregations, and joins below them, that a query contains more than once run once.

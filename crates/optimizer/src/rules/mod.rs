@@ -9,6 +9,7 @@ pub(crate) mod narrow_decimals;
 mod null_rejection;
 pub(crate) mod projections;
 pub(crate) mod runtime_filters;
+pub(crate) mod shared_sums;
 pub(crate) mod simplify;
 pub(crate) mod top_k;
 pub(crate) mod wide_tables;
