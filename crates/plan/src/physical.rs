@@ -250,6 +250,9 @@ pub enum PhysicalNode {
         calls: Vec<WindowCall>,
         /// The input comes in the order of `order`, and there is one partition.
         sorted: bool,
+        /// Of each partition, only rows with fewer than so many before them are wanted; others may be left out. All
+        /// calls are ranks, then.
+        first: Option<u64>,
     },
     /// Output: the input's columns at `keep`, the elements of each list, and with `ordinality` their place. See
     /// `LogicalPlan::Unnest`.

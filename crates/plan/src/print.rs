@@ -493,9 +493,13 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
             }
         }
         N::Limit { offset, count, .. } => limit_text(*offset, *count),
-        N::Window { input, partition, order, calls, .. } => {
+        N::Window { input, partition, order, calls, first, .. } => {
             let show = name_in(input_names(input));
-            window(partition, order, &calls.iter().collect::<Vec<_>>(), &show)
+            let text = window(partition, order, &calls.iter().collect::<Vec<_>>(), &show);
+            match first {
+                Some(first) => format!("{text} first {first}"),
+                None => text,
+            }
         }
         N::Unnest { input, lists, outer, .. } => {
             let show = name_in(input_names(input));

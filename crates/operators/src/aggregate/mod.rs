@@ -194,7 +194,7 @@ impl Aggregate {
 }
 
 /// False only when the value is certainly never NULL.
-fn may_be_null(expr: &Expr, input: &PhysicalPlan) -> bool {
+pub(crate) fn may_be_null(expr: &Expr, input: &PhysicalPlan) -> bool {
     match &expr.kind {
         ExprKind::Input(at) => input.output.get(*at).is_none_or(|c| c.nullable),
         ExprKind::Literal(value) => value.is_null(),

@@ -151,6 +151,15 @@ impl Keys {
         }
         Ok(order)
     }
+    /// The first 16 bytes of each key: their order never contradicts that of the keys.
+    pub fn prefixes(self) -> Vec<u128> {
+        match self {
+            Keys::Narrow(keys) => keys,
+            Keys::Wide { heap, ends } => {
+                (0..ends.len()).map(|row| radix::prefix(Self::wide(&heap, &ends, row))).collect()
+            }
+        }
+    }
     pub fn len(&self) -> usize {
         match self {
             Keys::Narrow(keys) => keys.len(),

@@ -11,12 +11,15 @@
 //! over frames whose start moves, takes a logarithm of the frame's length a row (`aggregates`, after Leis, Kundhikanjana,
 //! Kemper, Neumann, "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB 2015, section 4).
 //!
+//! Where a filter above wants the first rows of each partition only, others are dropped as they come (`first_rows`).
+//!
 //! Input that does not fit memory goes to hash partitions in a file, which are evaluated on their way out (`spilled`).
 //!
 //! Rows come out partition by partition in the window's order; ties stand in the order of the input, so a result does
 //! not depend on the number of workers.
 
 mod aggregates;
+mod first_rows;
 mod frames;
 mod ordered;
 mod partition;
@@ -32,12 +35,15 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use expr::Program;
+use hash::aggregate::{KeyColumn, KeyLayout};
 use plan::{Expr, FrameBound, NodeId, PhysicalNode, PhysicalPlan, SortKey, WindowCall};
 use types::{Error, Result};
 use vector::Batch;
 
+use crate::aggregate::may_be_null;
 use crate::pipeline::{Sink, Source, Step};
 use crate::sort::keys::{self, Shape};
+use first_rows::FIRST_MAX;
 
 /// Hash partitions of an input with PARTITION BY: enough that workers stay busy when partitions are of unlike size.
 const HASH_PARTITIONS: usize = 64;
@@ -54,6 +60,8 @@ pub struct Window {
     argument_program: Program,
     calls: Vec<Call>,
     sorted: bool,
+    /// Only so many first rows of each partition are wanted, and how partition keys are told apart.
+    first: Option<(usize, KeyLayout)>,
     hash_partitions: usize,
     input: OnceLock<sink::Collected>,
     output: Mutex<Vec<Option<Batch>>>,
@@ -75,7 +83,7 @@ struct Call {
 
 impl Window {
     pub fn new(plan: &PhysicalPlan) -> Result<Arc<Window>> {
-        let PhysicalNode::Window { partition, order, calls, sorted, .. } = &plan.node else {
+        let PhysicalNode::Window { input, partition, order, calls, sorted, first } = &plan.node else {
             return Err(Error::internal("not a window node"));
         };
         let mut keys: Vec<SortKey> = partition
@@ -107,8 +115,14 @@ impl Window {
                 }
             })
             .collect();
+        let wanted = first.filter(|first| *first <= FIRST_MAX && parts > 0).map(|first| {
+            let columns: Vec<KeyColumn> =
+                partition.iter().map(|e| KeyColumn { ty: e.ty, nullable: may_be_null(e, input) }).collect();
+            (first as usize, KeyLayout::new(&columns))
+        });
         Ok(Arc::new(Window {
             node: plan.id,
+            first: wanted,
             shape: keys::shape(&keys),
             key_program: Program::compile(&key_expressions)?,
             argument_program: Program::compile(&expressions)?,

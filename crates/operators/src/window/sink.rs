@@ -10,9 +10,11 @@ use vector::interleave::Pick;
 use vector::{Batch, Vector};
 
 use super::Window;
+use super::first_rows::FirstRows;
 use crate::collect::detached_batch;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Sink, Work, local_state};
+use crate::sort::keys::{Keys, shape};
 
 /// A batch whose rows are listed partition by partition: those of `p` are `rows[ends[p - 1]..ends[p]]`. One partition
 /// needs no list.
@@ -24,6 +26,9 @@ struct Parted {
 
 #[derive(Default)]
 struct Kept {
+    first: Option<FirstRows>,
+    /// The first rows are no longer looked for: it does not pay.
+    all: bool,
     batches: Vec<(u64, Parted)>,
     bytes: usize,
     rows: usize,
@@ -50,15 +55,20 @@ impl Sink for WindowSink {
     }
     fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
         let window = &self.0;
-        let batch = detached_batch(&batch);
+        let mut batch = batch;
+        let kept = local_state::<Kept>(local);
         let (rows, ends) = if window.hash_partitions > 1 {
-            let columns: Vec<Vector> =
-                work.query.evaluate(&window.key_program, &batch)?.into_iter().take(window.parts).collect();
+            let mut columns = work.query.evaluate(&window.key_program, &batch)?;
+            if let Some(wanted) = kept.wanted(window, &columns, batch.rows)? {
+                batch = batch.gather(&wanted);
+                columns = columns.iter().map(|column| column.gather(&wanted)).collect();
+            }
+            columns.truncate(window.parts);
             by_partition(&columns, batch.rows, window.hash_partitions)
         } else {
             (vec![], vec![])
         };
-        let kept = local_state::<Kept>(local);
+        let batch = detached_batch(&batch);
         let bytes = batch.bytes();
         kept.bytes += bytes;
         kept.rows += batch.rows;
@@ -72,7 +82,8 @@ impl Sink for WindowSink {
         let (window, kept) = (&self.0, local_state::<Kept>(local));
         let more = window.output_bytes(window.held_rows.load(Relaxed), window.held_bytes.load(Relaxed));
         if window.can_spill() && work.query.should_spill(kept.bytes, more) {
-            let Kept { batches, bytes, rows } = std::mem::take(kept);
+            let (batches, bytes, rows) =
+                (std::mem::take(&mut kept.batches), std::mem::take(&mut kept.bytes), std::mem::take(&mut kept.rows));
             window.held_bytes.fetch_sub(bytes, Relaxed);
             window.held_rows.fetch_sub(rows, Relaxed);
             let rows = batches.into_iter().map(|(tag, parted)| (tag, parted.batch)).collect();
@@ -95,6 +106,23 @@ impl Sink for WindowSink {
         // Finish is called once.
         let _ = self.0.input.set(Collected { batches, partitions: self.0.hash_partitions });
         Ok(())
+    }
+}
+
+impl Kept {
+    /// The rows that a filter above may let through, by the results of the key program; `None` for all.
+    fn wanted(&mut self, window: &Window, keys: &[Vector], rows: usize) -> Result<Option<Vec<u32>>> {
+        let Some((first, layout)) = window.first.as_ref().filter(|_| !self.all) else { return Ok(None) };
+        let (partition, order) = keys.split_at(window.parts);
+        let shape = shape(&window.keys[window.parts..]);
+        let order = Keys::encode(shape, order, &window.keys[window.parts..], rows).prefixes();
+        let partition: Vec<Vector> = partition.iter().map(Vector::flatten).collect();
+        let looking = self.first.get_or_insert_with(|| FirstRows::new(*first, layout));
+        let wanted = looking.retain(layout, &partition, &order)?;
+        if !looking.pays() {
+            (self.first, self.all) = (None, true);
+        }
+        Ok(wanted)
     }
 }
 

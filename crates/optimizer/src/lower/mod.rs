@@ -39,7 +39,10 @@ impl Planner<'_> {
             LogicalPlan::Filter { input, predicate } => {
                 let mut below = needed.clone();
                 below.add_expr(&predicate);
-                let input = self.lower(*input, &below)?;
+                let mut input = self.lower(*input, &below)?;
+                if self.settings.top_k {
+                    window::keep_first_rows(&predicate, &mut input);
+                }
                 self.filter(input, vec![predicate])
             }
             LogicalPlan::Project { input, expressions } => self.lower_project(*input, expressions, needed),

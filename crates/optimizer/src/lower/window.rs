@@ -1,14 +1,59 @@
 //! Window nodes: the columns they need from below, and the sort that a window without PARTITION BY takes.
 
 use plan::{
-    ColumnId, Expr, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan, SortKey, WindowCall,
+    ColumnId, Expr, ExprKind, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan, SortKey, WindowCall,
     WindowFunction,
 };
-use types::Result;
+use types::{Comparison, Result, Value};
 
 use super::{Key, Relation, wrap};
 use crate::columns::ColumnSet;
 use crate::planner::Planner;
+
+/// For each rank that the predicate bounds, its column and how many rows can pass.
+fn ranks_wanted(predicate: &Expr, wanted: &mut Vec<(ColumnId, u64)>) {
+    match &predicate.kind {
+        ExprKind::And(conjuncts) => conjuncts.iter().for_each(|c| ranks_wanted(c, wanted)),
+        ExprKind::Compare { op, left, right } => {
+            let (op, column, limit) = match (left.as_column(), right.as_column()) {
+                (Some(column), _) => (*op, column, right.as_literal()),
+                (_, Some(column)) => (op.flipped(), column, left.as_literal()),
+                _ => return,
+            };
+            let Some(limit) = limit.and_then(Value::as_i64) else { return };
+            let count = match op {
+                Comparison::LessOrEqual | Comparison::Equal => limit,
+                Comparison::Less => limit.saturating_sub(1),
+                _ => return,
+            };
+            wanted.push((column, u64::try_from(count).unwrap_or(0).max(1)));
+        }
+        _ => {}
+    }
+}
+
+/// A window below a filter that bounds one of its ranks need not deliver what the filter drops.
+pub(super) fn keep_first_rows(predicate: &Expr, relation: &mut Relation) {
+    let PhysicalNode::Window { input, partition, order, calls, first, .. } = &mut relation.plan.node else {
+        return;
+    };
+    let ranks = |f: &WindowFunction| {
+        matches!(f, WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank)
+    };
+    if partition.is_empty() || order.is_empty() || !calls.iter().all(|c| ranks(&c.function)) {
+        return;
+    }
+    let mut wanted = vec![];
+    ranks_wanted(predicate, &mut wanted);
+    for (column, count) in wanted {
+        let position = relation.columns.iter().position(|id| *id == column);
+        let call = position.and_then(|at| at.checked_sub(input.output.len())).and_then(|at| calls.get(at));
+        let counts_rows = |c: &WindowCall| c.function != WindowFunction::DenseRank && c.peers == order.len();
+        if call.is_some_and(counts_rows) {
+            *first = Some(first.map_or(count, |first| first.min(count)));
+        }
+    }
+}
 
 impl Planner<'_> {
     pub(crate) fn lower_window(
@@ -89,6 +134,7 @@ impl Planner<'_> {
             order: sort,
             calls: bound,
             sorted,
+            first: None,
         };
         let mut relation = Relation {
             plan: PhysicalPlan::new(node, output, rows),

@@ -1,0 +1,109 @@
+//! Rows that no filter above the window lets through are dropped before they are collected.
+//!
+//! ```text
+//!  row_number() OVER (PARTITION BY p ORDER BY o) <= 2        group of p    its 2 least keys seen
+//!                                                            'a'           3, 8      a row of 'a' with key 9 is dropped
+//! ```
+//! With a filter `row_number() <= k` or `rank() <= k`, a row counts only while fewer than k rows of its partition stand
+//! before it. Each worker keeps the k least keys of every partition it has seen, and drops rows whose key is behind all
+//! of them. Rows with an equal key stay: rank counts them, and ties are for the sort to decide. What is dropped has at
+//! least k rows before it, so the first k keep their numbers. Keys are compared by their first 16 bytes, which never
+//! drops too much. Where few rows can be dropped the work stops.
+
+use hash::aggregate::{GroupTable, KeyBatch, KeyLayout};
+use types::Result;
+use vector::Vector;
+
+/// For larger k a list is too slow; the sort does it.
+pub(super) const FIRST_MAX: u64 = 64;
+/// After so many rows it has to have dropped a share of them.
+const TRIED_ROWS: usize = 1 << 16;
+const DROPPED_SHARE_MIN: usize = 4;
+/// Keys and table of a worker take at most this.
+const BYTES_MAX: usize = 64 << 20;
+
+/// The least keys of each partition, of one worker.
+pub(super) struct FirstRows {
+    first: usize,
+    table: GroupTable,
+    batch: KeyBatch,
+    /// Partition of each row of the batch.
+    groups: Vec<u32>,
+    /// `first` keys a partition, in descending order: the greatest of the least. `u128::MAX` where none is yet.
+    least: Vec<u128>,
+    rows: usize,
+    dropped: usize,
+}
+
+impl FirstRows {
+    pub(super) fn new(first: usize, layout: &KeyLayout) -> Self {
+        FirstRows {
+            first,
+            table: GroupTable::new(layout),
+            batch: KeyBatch::default(),
+            groups: vec![],
+            least: vec![],
+            rows: 0,
+            dropped: 0,
+        }
+    }
+    /// Whether going on is worth it.
+    pub(super) fn pays(&self) -> bool {
+        let bytes = self.table.bytes() + self.least.capacity() * size_of::<u128>();
+        bytes <= BYTES_MAX && (self.rows < TRIED_ROWS || self.dropped >= self.rows / DROPPED_SHARE_MIN)
+    }
+    /// The rows of a batch that may count, by their partition's columns and their keys; `None` for all.
+    pub(super) fn retain(
+        &mut self,
+        layout: &KeyLayout,
+        partition: &[Vector],
+        keys: &[u128],
+    ) -> Result<Option<Vec<u32>>> {
+        layout.encode(partition, keys.len(), &mut self.batch)?;
+        self.table.find_or_insert(&self.batch.view(), None, &mut self.groups);
+        self.least.resize(self.table.len() * self.first, u128::MAX);
+        let mut kept = Vec::with_capacity(keys.len());
+        for (row, (group, key)) in self.groups.iter().zip(keys).enumerate() {
+            let start = *group as usize * self.first;
+            let least = &mut self.least[start..start + self.first];
+            if *key > least[0] {
+                continue;
+            }
+            kept.push(row as u32);
+            // Puts the key in the place of the greatest.
+            let mut at = 0;
+            while at + 1 < least.len() && least[at + 1] > *key {
+                least[at] = least[at + 1];
+                at += 1;
+            }
+            least[at] = *key;
+        }
+        self.rows += keys.len();
+        self.dropped += keys.len() - kept.len();
+        Ok((kept.len() < keys.len()).then_some(kept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hash::aggregate::KeyColumn;
+    use types::{Type, Value};
+
+    #[test]
+    fn the_first_rows_and_their_peers_stay() {
+        let layout = KeyLayout::new(&[KeyColumn { ty: Type::Integer, nullable: true }]);
+        let mut first = FirstRows::new(2, &layout);
+        let parts = |values: &[Option<i32>]| {
+            let values: Vec<Value> = values.iter().map(|v| v.map_or(Value::Null, Value::I32)).collect();
+            [Vector::from_values(Type::Integer, &values)]
+        };
+        let all = first.retain(&layout, &parts(&[Some(1), Some(1), None, Some(1)]), &[5, 7, 9, 7]).unwrap();
+        assert_eq!(all, None);
+        // 7 is a peer of the second; 8 is behind two. The other partition has one so far.
+        let some = first.retain(&layout, &parts(&[Some(1), Some(1), None, None]), &[7, 8, 30, 20]).unwrap();
+        assert_eq!(some, Some(vec![0, 2, 3]));
+        let some = first.retain(&layout, &parts(&[Some(1), None, Some(1), Some(1)]), &[1, 20, 6, 5]).unwrap();
+        assert_eq!(some, Some(vec![0, 1, 3]));
+    }
+}
