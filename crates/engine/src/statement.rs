@@ -86,9 +86,7 @@ impl Session {
         let spec = QuerySpec {
             account: Some(self.account.clone()),
             session: self.number,
-            text: Arc::from(shortened(
-                sql::secrets::masked(text).trim().trim_end_matches(';').trim_end(),
-            )),
+            text: Arc::from(shortened(sql::secrets::masked(text).trim().trim_end_matches(';').trim_end())),
             role: settings.role.clone(),
             priority: settings.priority,
             workers_max: settings.query_workers.unwrap_or(workorder::WORKERS_MAX),

@@ -458,7 +458,9 @@ fn at<'t>(tree: &'t mut Json, path: &[String]) -> Option<&'t mut Json> {
 type Planner = fn(&str, &Syntax, &Catalog) -> Result<String, String>;
 
 fn planned(text: &str, tree: &Syntax, catalog: &Catalog) -> Result<String, String> {
-    crate::plan_tree(text, tree, None, catalog, &[]).map(|plan| format!("{plan:?}")).map_err(|e| e.to_string())
+    crate::plan_tree(text, tree, None, catalog, &[])
+        .map(|plan| format!("{plan:?}"))
+        .map_err(|e| e.to_string())
 }
 
 struct Walk {

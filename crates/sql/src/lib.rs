@@ -103,9 +103,9 @@ pub fn names_type(text: &str, name: &str) -> bool {
     use syntax::{Keyword, Kind};
     let Ok(words) = words::Words::of(text) else { return false };
     let casts = |at: usize| words.is_kind(at, Kind::DoubleColon) || words.is(at, Keyword::AS);
-    (0..words.tokens.len()).filter(|at| words.name(*at).is_some_and(|word| word == name)).any(|at| {
-        at.checked_sub(1).is_some_and(casts) || words.is_kind(at + 1, Kind::Text)
-    })
+    (0..words.tokens.len())
+        .filter(|at| words.name(*at).is_some_and(|word| word == name))
+        .any(|at| at.checked_sub(1).is_some_and(casts) || words.is_kind(at + 1, Kind::Text))
 }
 
 /// Plans a text that holds exactly one statement.

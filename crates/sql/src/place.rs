@@ -19,7 +19,8 @@ pub(crate) fn location(text: &str, at: Location) -> Option<Position> {
         return None;
     }
     if at.line == LINE_OF_OFFSETS {
-        let mut offset = usize::try_from(at.column.saturating_sub(1)).map_or(text.len(), |at| at.min(text.len()));
+        let mut offset =
+            usize::try_from(at.column.saturating_sub(1)).map_or(text.len(), |at| at.min(text.len()));
         while !text.is_char_boundary(offset) {
             offset -= 1;
         }

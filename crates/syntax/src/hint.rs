@@ -80,11 +80,14 @@ impl<'t> Around<'t> {
     fn reserved(&self) -> Option<String> {
         let next = self.tokens.get(self.at + 1)?;
         let value_expected = self.back(1).is_some_and(|before| {
-            let word = matches!(before.keyword, K::SELECT | K::BY | K::WHERE | K::AND | K::OR | K::ON | K::SET);
+            let word =
+                matches!(before.keyword, K::SELECT | K::BY | K::WHERE | K::AND | K::OR | K::ON | K::SET);
             word || matches!(before.kind, Kind::Comma | Kind::LeftParen | Kind::Dot)
         });
-        let column = matches!(next.kind, Kind::Comma | Kind::RightParen | Kind::End | Kind::Semicolon | Kind::Operator)
-            || next.keyword == K::FROM;
+        let column = matches!(
+            next.kind,
+            Kind::Comma | Kind::RightParen | Kind::End | Kind::Semicolon | Kind::Operator
+        ) || next.keyword == K::FROM;
         (self.here().keyword.is_reserved() && value_expected && column)
             .then(|| "a name that is a reserved word stands in double quotes".to_owned())
     }

@@ -82,8 +82,11 @@ impl Sink for WindowSink {
         let (window, kept) = (&self.0, local_state::<Kept>(local));
         let more = window.output_bytes(window.held_rows.load(Relaxed), window.held_bytes.load(Relaxed));
         if window.can_spill() && work.query.should_spill(kept.bytes, more) {
-            let (batches, bytes, rows) =
-                (std::mem::take(&mut kept.batches), std::mem::take(&mut kept.bytes), std::mem::take(&mut kept.rows));
+            let (batches, bytes, rows) = (
+                std::mem::take(&mut kept.batches),
+                std::mem::take(&mut kept.bytes),
+                std::mem::take(&mut kept.rows),
+            );
             window.held_bytes.fetch_sub(bytes, Relaxed);
             window.held_rows.fetch_sub(rows, Relaxed);
             let rows = batches.into_iter().map(|(tag, parted)| (tag, parted.batch)).collect();

@@ -8,7 +8,9 @@
 //! types do not prove that `x + 1` fits its own type for every row, the greatest or least x is asked for, too: the result
 //! is computed behind a test of that value's own `x + 1`, which fails as the row's would have.
 
-use plan::{AggregateCall, AggregateFunction, Arithmetic, ColumnId, ColumnTable, Expr, ExprKind, LogicalPlan};
+use plan::{
+    AggregateCall, AggregateFunction, Arithmetic, ColumnId, ColumnTable, Expr, ExprKind, LogicalPlan,
+};
 use types::stop::{self, Place};
 use types::{Type, Value};
 
@@ -46,7 +48,9 @@ pub(crate) fn apply(mut plan: LogicalPlan, columns: &mut ColumnTable) -> Logical
         *child = apply(taken, columns);
     }
     match plan {
-        LogicalPlan::Aggregate { input, groups, aggregates } => aggregation(*input, groups, aggregates, columns),
+        LogicalPlan::Aggregate { input, groups, aggregates } => {
+            aggregation(*input, groups, aggregates, columns)
+        }
         other => other,
     }
 }
@@ -123,24 +127,35 @@ impl Whole {
         };
         let sum = add("shared sum", AggregateFunction::Sum, Type::BigInt);
         let count = add("shared count", AggregateFunction::Count, Type::BigInt);
-        let least = shared.iter().any(|p| p.guards.least).then(|| add("least", AggregateFunction::Min, base.ty));
-        let greatest =
-            shared.iter().any(|p| p.guards.greatest).then(|| add("greatest", AggregateFunction::Max, base.ty));
+        let least =
+            shared.iter().any(|p| p.guards.least).then(|| add("least", AggregateFunction::Min, base.ty));
+        let greatest = shared
+            .iter()
+            .any(|p| p.guards.greatest)
+            .then(|| add("greatest", AggregateFunction::Max, base.ty));
         Whole { sum, count, least, greatest }
     }
     fn result(&self, part: &Part, call: &AggregateCall) -> Expr {
         let of = |op, left: &Expr, right: Expr| {
-            let kind =
-                ExprKind::Arithmetic { op, left: Box::new(left.clone()), right: Box::new(right), checked: true };
+            let kind = ExprKind::Arithmetic {
+                op,
+                left: Box::new(left.clone()),
+                right: Box::new(right),
+                checked: true,
+            };
             Expr::new(kind, Type::BigInt)
         };
         let number = |value: i64| Expr::literal(Value::I64(value), Type::BigInt);
         let value = match part.form {
             Form::Moved(0) => self.sum.clone(),
-            Form::Moved(by) => of(Arithmetic::Add, &self.sum, of(Arithmetic::Multiply, &self.count, number(by))),
-            Form::Taken(from) => {
-                of(Arithmetic::Subtract, &of(Arithmetic::Multiply, &self.count, number(from)), self.sum.clone())
+            Form::Moved(by) => {
+                of(Arithmetic::Add, &self.sum, of(Arithmetic::Multiply, &self.count, number(by)))
             }
+            Form::Taken(from) => of(
+                Arithmetic::Subtract,
+                &of(Arithmetic::Multiply, &self.count, number(from)),
+                self.sum.clone(),
+            ),
             Form::Scaled(by) => of(Arithmetic::Multiply, &self.sum, number(by)),
         };
         let tested = |wanted: bool, end: &Option<Expr>| {

@@ -96,8 +96,8 @@ use types::stop::{self, Place};
 use types::{Error, Result, Type, Value};
 
 use crate::RelationInfo;
-use crate::asides::Parsed;
 use crate::asides::Marks;
+use crate::asides::Parsed;
 use crate::asides::SampleClause;
 use crate::script::StatementText;
 use crate::texts::Texts;

@@ -11,8 +11,8 @@ use super::expression::{Clause, ExprBinder};
 use super::from::file_stem;
 use super::scope::{Scope, nearest};
 use super::{Binder, Relation, folded, listing};
-use crate::made::ROWS_OF;
 use crate::made::PIVOT_OF;
+use crate::made::ROWS_OF;
 
 impl<'a> Binder<'a> {
     /// Functions that read files, listings, and statements in FROM.

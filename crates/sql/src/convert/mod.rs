@@ -20,9 +20,9 @@ mod join;
 mod literal;
 mod merge;
 mod modify;
-mod option;
 mod nested;
 mod operator;
+mod option;
 mod pivot;
 mod query;
 mod sample;
@@ -113,11 +113,7 @@ pub(crate) fn span(span: Span) -> OldSpan {
 
 /// A name.
 pub(crate) fn ident(name: &Name) -> Ident {
-    Ident {
-        value: name.text.to_string(),
-        quote_style: name.quoted.then_some('"'),
-        span: span(name.span),
-    }
+    Ident { value: name.text.to_string(), quote_style: name.quoted.then_some('"'), span: span(name.span) }
 }
 
 /// A name of one part that the text does not have.

@@ -8,8 +8,8 @@ use types::{Error, Result, SqlState};
 
 use super::from::{Behind, named_factor};
 use super::{Converter, ident, location, made, object_name, span};
-use crate::made::PERCENT;
 use crate::asides::{Cycle, Marks, Search};
+use crate::made::PERCENT;
 
 /// A word that the binder's tree keeps for its place alone.
 pub(super) fn attached(at: Span) -> AttachedToken {

@@ -18,10 +18,10 @@ use types::{Error, Field, ReferentialAction, Result, SqlState, Type};
 
 use super::{Context, word};
 use crate::RelationInfo;
+use crate::asides::PartitionKind as Clause;
 use crate::bind::folded;
 use crate::data_type::{self, Limit};
 use crate::names::Name;
-use crate::asides::PartitionKind as Clause;
 use crate::place::Placed;
 
 /// Columns of a table. Blocks keep an extent and statistics for each, so that many more would be mostly headers.

@@ -8,9 +8,9 @@ use sqlparser::ast::{
 use types::{Error, Result, Schema, SqlState};
 
 use super::Context;
+use crate::asides::InsertBy;
 use crate::bind::modify::unknown_column;
 use crate::bind::{Binder, folded};
-use crate::asides::InsertBy;
 use crate::{RelationInfo, place};
 
 impl Context<'_> {

@@ -27,10 +27,10 @@ use sqlparser::tokenizer::Span;
 use syntax::tree::IfThere;
 use types::{Error, Result, SqlState, Type, Value};
 
+use crate::asides::Parsed;
 use crate::bind::modify::column_position;
 use crate::bind::{Binder, folded};
 use crate::names::Name;
-use crate::asides::Parsed;
 use crate::texts::Texts;
 use crate::{RelationInfo, Relations, place};
 

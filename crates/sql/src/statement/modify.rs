@@ -11,6 +11,8 @@ use sqlparser::ast::{
 use types::{Error, Result, SqlState};
 
 use super::Context;
+use crate::asides::InsertBy;
+use crate::asides::Overriding;
 use crate::bind::Binder;
 use crate::bind::conflict::InsertParts;
 use crate::bind::folded;
@@ -18,8 +20,6 @@ use crate::bind::is_default;
 use crate::bind::merge::MergeParts;
 use crate::bind::modify::{Changing, DeleteParts, Named, UpdateParts, always_generated};
 use crate::bind::query::changes_rows;
-use crate::asides::InsertBy;
-use crate::asides::Overriding;
 use crate::{RelationInfo, place};
 
 impl Context<'_> {

@@ -14,7 +14,7 @@ use types::{Error, Result, SqlState, Type};
 
 use super::Context;
 use crate::words::folded;
-use crate::{Relations, type_names, place};
+use crate::{Relations, place, type_names};
 
 pub(super) const FORM: &str = "a type is CREATE TYPE name AS ENUM ('label', ...)";
 
