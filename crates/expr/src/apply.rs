@@ -146,7 +146,7 @@ fn kernel(node: &Node, inputs: &[Vector], rows: usize, room: Room<'_>) -> Result
             Function::NullIf => Ok(null_if(inputs, ty, rows)),
             Function::Absolute => negate::absolute(&inputs[0], ty, validity, rows),
             Function::SamplePlace => Ok(negate::sample_place(&inputs[0], &inputs[1], ty, validity, rows)),
-            Function::Coalesce => unreachable!("evaluated by the frame"),
+            Function::Coalesce | Function::Try => unreachable!("evaluated by the frame"),
         },
         Operation::Input(_)
         | Operation::Literal(_)

@@ -136,6 +136,7 @@ impl<'a> Frame<'a> {
             Operation::Or => self.junction(&node.operands, false),
             Operation::Case => self.case(&node.operands, node.ty),
             Operation::Function(Function::Coalesce) => self.coalesce(&node.operands, node.ty),
+            Operation::Function(Function::Try) => self.attempt(node.operands[0], node.ty),
             operation => {
                 let arithmetic = matches!(operation, Operation::Arithmetic { .. });
                 let mut inputs = Vec::with_capacity(node.operands.len());
@@ -315,6 +316,37 @@ impl<'a> Frame<'a> {
         }
         Ok(result)
     }
+
+    /// The operand, NULL for rows where it fails. Rows that fail together are tried again in halves, so that each row of
+    /// an error is found in as many steps as the batch has doublings.
+    fn attempt(&mut self, operand: NodeId, ty: Type) -> Result<Vector> {
+        match self.evaluate(operand) {
+            Ok(value) => return Ok(retyped(value, ty)),
+            Err(error) if error.is_of_the_data() => {}
+            Err(error) => return Err(error),
+        }
+        let nothing = Vector::constant(ty, Value::Null, self.rows);
+        let rows: Vec<u32> = (0..self.rows as u32).collect();
+        let mut pieces = vec![Piece { value: nothing, rows: None }];
+        let mut open = halves(&rows);
+        while let Some(some) = open.pop() {
+            match self.part(some).evaluate(operand) {
+                Ok(value) => pieces.push(Piece { value, rows: Some(some.to_vec()) }),
+                Err(error) if error.is_of_the_data() => open.extend(halves(some)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(assemble(pieces, self.rows, ty))
+    }
+}
+
+/// Both halves of rows that fail together; none of one row, which is at fault itself.
+fn halves(rows: &[u32]) -> Vec<&[u32]> {
+    if rows.len() < 2 {
+        return Vec::new();
+    }
+    let (first, second) = rows.split_at(rows.len() / 2);
+    vec![first, second]
 }
 
 /// Rows where the value is TRUE.

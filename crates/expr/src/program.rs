@@ -1,6 +1,6 @@
 //! A list of expressions compiled for evaluation over batches, and constants evaluated at plan time.
 
-use plan::{Expr, ExprKind};
+use plan::{Expr, ExprKind, Function};
 use types::{Result, Type, Value};
 use vector::{Batch, Vector};
 
@@ -83,7 +83,7 @@ pub fn fold_constants(expression: Expr) -> Expr {
                 | ExprKind::Input(_)
                 | ExprKind::Lambda(_)
                 | ExprKind::ScalarSubquery(_)
-        ) && operands.iter().all(|o| o.as_literal().is_some())
+        ) && (operands.iter().all(|o| o.as_literal().is_some()) || is_attempt_of_constant(&e))
             && !matches!(&e.kind, ExprKind::Library { name, .. } if fallback::is_volatile(name))
             // The program's function is not called before the statement runs.
             && !matches!(e.kind, ExprKind::External { .. });
@@ -95,4 +95,20 @@ pub fn fold_constants(expression: Expr) -> Expr {
             Err(_) => e,
         }
     })
+}
+
+/// `try(x)` of an `x` that fails whatever the row: nothing varies in it.
+fn is_attempt_of_constant(e: &Expr) -> bool {
+    let mut constant = matches!(e.kind, ExprKind::Function { function: Function::Try, .. });
+    e.visit(&mut |part| {
+        constant &= !matches!(
+            part.kind,
+            ExprKind::Column(_)
+                | ExprKind::Input(_)
+                | ExprKind::Lambda(_)
+                | ExprKind::External { .. }
+                | ExprKind::ScalarSubquery(_)
+        );
+    });
+    constant && !e.is_volatile()
 }

@@ -61,6 +61,8 @@ pub enum Function {
     Coalesce,
     NullIf,
     Absolute,
+    /// `try(x)`: NULL where evaluating `x` for the row ends in an error of the data (`Error::is_of_the_data`).
+    Try,
     /// Where a row's number lies at random, by a seed: two BIGINTs, 0 to 2^63 - 1 (`types::sample`).
     SamplePlace,
 }
@@ -79,6 +81,7 @@ impl Function {
             Self::Coalesce => "coalesce",
             Self::NullIf => "nullif",
             Self::Absolute => "abs",
+            Self::Try => "try",
             Self::SamplePlace => "sample_place",
         }
     }

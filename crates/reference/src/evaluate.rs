@@ -94,6 +94,10 @@ impl Context<'_> {
                 }
                 Value::Null
             }
+            K::Function { function: Function::Try, arguments } => match self.evaluate(&arguments[0], row) {
+                Err(error) if error.is_of_the_data() => Value::Null,
+                result => result?,
+            },
             K::Function { function, arguments } => {
                 function::call(*function, arguments, &self.evaluate_all(arguments, row)?, expr.ty)?
             }

@@ -65,6 +65,6 @@ pub(crate) fn call(function: Function, arguments: &[Expr], values: &[Value], ty:
             let kept: String = numbered.filter(|(_, at)| *at >= start && *at < end).map(|(c, _)| c).collect();
             Value::text(&kept)
         }
-        Function::Coalesce | Function::NullIf => return Err(missing()),
+        Function::Coalesce | Function::NullIf | Function::Try => return Err(missing()),
     })
 }

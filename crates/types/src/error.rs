@@ -246,6 +246,11 @@ impl Error {
     pub fn state(&self) -> SqlState {
         self.0.state
     }
+    /// Whether values are at fault, so that other rows of the statement may do without one: the standard's class 22, and
+    /// what a function of the host program says of its arguments.
+    pub fn is_of_the_data(&self) -> bool {
+        self.state() == SqlState::ExternalRoutineException || self.state().code().starts_with("22")
+    }
     pub fn message(&self) -> &str {
         &self.0.message
     }

@@ -70,6 +70,10 @@ pub fn evaluate(expression: &Expr, row: &[Value]) -> Result<Value> {
             _ if *has_null => Value::Null,
             _ => Value::Bool(*negated),
         },
+        K::Function { function: Function::Try, arguments } => match operand(&arguments[0]) {
+            Err(error) if error.is_of_the_data() => Value::Null,
+            result => result?,
+        },
         K::Function { function: Function::Coalesce, arguments } => {
             for argument in arguments {
                 let value = operand(argument)?;
@@ -362,6 +366,6 @@ fn call(function: Function, values: &[Value], first: Type, ty: Type) -> Result<V
             let kept = text().chars().enumerate().filter(|(at, _)| (start..end).contains(&(*at as i128 + 1)));
             Value::text(&kept.map(|(_, c)| c).collect::<String>())
         }
-        Function::Coalesce | Function::NullIf => unreachable!(),
+        Function::Coalesce | Function::NullIf | Function::Try => unreachable!(),
     })
 }

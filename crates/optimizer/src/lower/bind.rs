@@ -282,7 +282,7 @@ pub(crate) fn nullable(expr: &Expr, inputs: &[OutputColumn]) -> bool {
         K::Function { function: Function::Coalesce, arguments } => {
             arguments.iter().all(|a| nullable(a, inputs))
         }
-        K::Function { function: Function::NullIf, .. } => true,
+        K::Function { function: Function::NullIf | Function::Try, .. } => true,
         K::Function { arguments, .. } => any(arguments),
         K::Column(_)
         | K::Cast { .. }

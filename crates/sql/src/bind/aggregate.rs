@@ -225,6 +225,7 @@ impl<'a> ExprBinder<'_, 'a> {
         span: Span,
         bind: impl FnOnce(&mut Self) -> Result<AggregateArguments>,
     ) -> Result<Bound> {
+        self.not_in_try("aggregate functions", span)?;
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
         // Taken out, so that an aggregate inside an argument is seen as nested.

@@ -13,11 +13,13 @@ use crate::place::{self, Placed};
 
 impl<'a> ExprBinder<'_, 'a> {
     /// CAST and `::`.
-    pub(super) fn cast(&mut self, bound: Bound, name: &TypeSyntax, lenient: bool) -> Result<Bound> {
+    pub(super) fn cast(&mut self, mut bound: Bound, name: &TypeSyntax, lenient: bool) -> Result<Bound> {
         let span = bound.span;
         if let Some(restricted) = self.cast_to_fields(&bound, name, lenient)? {
             return Ok(restricted);
         }
+        // Where TRY would give NULL for it, a quoted literal is a text like another.
+        bound.untyped &= !self.trying;
         let (plain, limit) = data_type::limited(name);
         let ty = data_type::column_type(&plain, self.binder.relations).placed(self.text(), span)?;
         let cast = explicit_cast(bound, ty, lenient).placed(self.text(), span)?;

@@ -92,6 +92,8 @@ pub(crate) struct ExprBinder<'b, 'a> {
     pub depth: usize,
     /// Within an operand of AND, OR, NOT or WHEN, where functions give no rows.
     pub in_condition: bool,
+    /// Within TRY, where what a value is at fault for is left to the evaluation.
+    pub trying: bool,
 }
 
 impl<'b, 'a> ExprBinder<'b, 'a> {
@@ -110,6 +112,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             positive: false,
             depth: 0,
             in_condition: false,
+            trying: false,
         }
     }
 

@@ -17,7 +17,7 @@ use super::{Binder, aggregate, fold, folded, library, literal, operator, own, wi
 use crate::place;
 
 /// Scalar functions that are typed here, beside those of the library.
-pub(crate) const OWN: [&str; 35] = [
+pub(crate) const OWN: [&str; 36] = [
     "abs",
     "ceil",
     "ceiling",
@@ -52,6 +52,7 @@ pub(crate) const OWN: [&str; 35] = [
     "substring",
     "today",
     "transaction_timestamp",
+    "try",
     "upper",
 ];
 
@@ -95,6 +96,9 @@ impl<'a> ExprBinder<'_, 'a> {
         if name == "getvariable" && idents.len() == 1 {
             return self.binder.variable(given(call), span);
         }
+        if name == "try" && idents.len() == 1 {
+            return self.attempt(call, span);
+        }
         if super::hypothetical::is_one(&name, call) {
             return self.hypothetical(&name, call, span);
         }
@@ -133,12 +137,14 @@ impl<'a> ExprBinder<'_, 'a> {
         if name == "unnest"
             && let FunctionArguments::List(list) = &call.args
         {
+            self.not_in_try("functions that give rows", span)?;
             return self.unnest_call(&list.args, span);
         }
         if super::set_returning::is_one(&name)
             && let FunctionArguments::List(list) = &call.args
             && let Some(bound) = self.rows_of_call(&name, &list.args, span)?
         {
+            self.not_in_try("functions that give rows", span)?;
             return Ok(bound);
         }
         if let (FunctionArguments::List(list), None) = (&call.args, &call.over)

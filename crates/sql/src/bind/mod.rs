@@ -9,6 +9,7 @@
 
 pub(crate) mod aggregate;
 mod asof;
+mod attempt;
 mod bits;
 mod casts;
 pub(crate) mod coerce;
@@ -341,7 +342,7 @@ fn nullable(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
         K::Function { function: Function::Coalesce, arguments } => {
             arguments.iter().all(|a| nullable(a, column))
         }
-        K::Function { function: Function::NullIf, .. }
+        K::Function { function: Function::NullIf | Function::Try, .. }
         | K::Library { .. }
         | K::External { .. }
         | K::ScalarSubquery(_)

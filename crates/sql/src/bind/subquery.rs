@@ -64,6 +64,7 @@ enum Existence {
 
 impl<'a> ExprBinder<'_, 'a> {
     fn subquery(&mut self, query: &'a Query) -> Result<Relation> {
+        self.not_in_try("subqueries", query_span(query))?;
         // Aggregates inside over columns of this query are its own.
         let level =
             Level { scope: self.scope.clone(), aggregates: self.aggregates.take(), clause: self.clause };

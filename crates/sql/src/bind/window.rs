@@ -125,6 +125,7 @@ impl<'a> ExprBinder<'_, 'a> {
         pack: Option<&Arc<ExternalFunction>>,
         span: Span,
     ) -> Result<Bound> {
+        self.not_in_try("window functions", span)?;
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
         // Taken out, so that a window call inside another is seen as nested.

@@ -71,6 +71,14 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "NULL",
         ),
         (
+            "try",
+            "try(expression)",
+            "The expression's value, or NULL for a row whose values are at fault: a division by zero, an overflow, a text \
+             that a cast cannot read, an argument out of range.",
+            "try('twelve'::integer)",
+            "NULL",
+        ),
+        (
             "nvl",
             "nvl(value, otherwise)",
             "The value, or the other one where it is NULL.",
