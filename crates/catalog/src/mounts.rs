@@ -23,8 +23,8 @@ use types::{Error, Result, SqlState};
 
 use crate::change::{difference, permanent_difference};
 use crate::{
-    DamagedTable, Draft, SchemaEntry, Sequence, Snapshot, TEMPORARY_SCHEMA, Table, TableId, Transaction,
-    WideTable,
+    DEFAULT_SCHEMA, DamagedTable, Draft, SchemaEntry, Sequence, Snapshot, TEMPORARY_SCHEMA, Table, TableId,
+    Transaction, WideTable,
 };
 
 /// Bits of a table's name that are the table's own; those above are the mount's number.
@@ -193,6 +193,32 @@ impl Snapshot {
     pub fn database_of<'k>(&self, key: &'k str) -> (Option<&Mounted>, &'k str) {
         let split = key.split_once('.').and_then(|(name, rest)| Some((self.mount(name)?, rest)));
         split.map_or((None, key), |(mounted, rest)| (Some(mounted), rest))
+    }
+
+    /// The key of a macro or a type of a schema, which is told by its key.
+    pub fn object_key(&self, schema: &str, name: &str) -> String {
+        let (mounted, schema) = self.database_of(schema);
+        let own = match Snapshot::canonical_schema(schema) {
+            DEFAULT_SCHEMA => name.to_owned(),
+            schema => types::names::in_schema(schema, name),
+        };
+        mounted.map_or_else(|| own.clone(), |mounted| key(&mounted.name, &own))
+    }
+
+    /// The key of the schema that a macro or a type is in, and its name there.
+    pub fn place_of<'k>(&self, of: &'k str) -> (String, &'k str) {
+        let (mounted, own) = self.database_of(of);
+        let (schema, name) = types::names::schema_and_name(own);
+        let schema = schema.unwrap_or(DEFAULT_SCHEMA);
+        (mounted.map_or_else(|| schema.to_owned(), |mounted| key(&mounted.name, schema)), name)
+    }
+
+    /// A macro's or type's key as a person writes it.
+    pub fn shown(&self, of: &str) -> String {
+        let (mounted, own) = self.database_of(of);
+        let (schema, name) = types::names::schema_and_name(own);
+        let parts = [mounted.map(|mounted| mounted.name.as_str()), schema, Some(name)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(".")
     }
 
     /// What one database has of this state, as a state of its own; `None` is the main one.

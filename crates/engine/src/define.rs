@@ -251,10 +251,38 @@ impl Session {
 
     pub(crate) fn drop_schema(&self, name: &str, if_exists: bool, cascade: bool) -> Result<ResultSet> {
         refuse_system(Some(name))?;
-        self.commit(|draft| draft.drop_schema(name, if_exists, cascade))?;
+        self.commit(|draft| drop_schema(draft, name, if_exists, cascade))?;
         self.drop_orphaned_sequences()?;
         Ok(ResultSet::done("DROP SCHEMA"))
     }
+}
+
+/// Drops a schema with its macros and its types, which nothing that stays may use.
+fn drop_schema(draft: &mut catalog::Draft, name: &str, if_exists: bool, cascade: bool) -> Result<bool> {
+    let snapshot = draft.snapshot();
+    let within = |key: &&String| snapshot.place_of(key).0 == name;
+    let macros: Vec<String> = snapshot.macros().keys().filter(within).cloned().collect();
+    let held: Vec<(String, types::Type)> =
+        snapshot.types().iter().filter(|(key, _)| within(key)).map(|(key, ty)| (key.clone(), **ty)).collect();
+    let first = macros.first().map(|key| ("macro", key));
+    let first = first.or_else(|| held.first().map(|(key, _)| ("type", key)));
+    if let (Some((kind, first)), false) = (first, cascade) {
+        let first = snapshot.place_of(first).1;
+        let message = format!("cannot drop schema {name} because it holds {kind}s");
+        return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+            .with_detail(format!("{kind} \"{first}\" is in it"))
+            .with_hint("use DROP SCHEMA ... CASCADE"));
+    }
+    if !draft.drop_schema(name, if_exists, cascade)? {
+        return Ok(false);
+    }
+    macros.iter().for_each(|key| draft.set_macro(key, None));
+    // They may be made of each other.
+    held.iter().for_each(|(key, _)| draft.set_type(key, None));
+    for (key, ty) in &held {
+        crate::user_types::refuse_used(draft.snapshot(), key, *ty, "drop")?;
+    }
+    Ok(true)
 }
 
 /// PARTITION BY as the catalog has it.

@@ -174,14 +174,14 @@ impl Session {
 
     pub(crate) fn create_macro(
         &self,
-        name: String,
+        name: &ObjectName,
         forms: Vec<MacroForm>,
         replace: bool,
         keep: bool,
         temporary: bool,
     ) -> Result<ResultSet> {
         let done = ResultSet::done("CREATE MACRO");
-        let name = if temporary { name } else { self.key_at_home(&name) };
+        let name = if temporary { name.name.clone() } else { self.key_to_make(name)? };
         let known = match temporary {
             true => self.settings().macros.contains_key(&name),
             false => self.snapshot().macros().contains_key(&name),
@@ -190,7 +190,7 @@ impl Session {
             return Ok(done);
         }
         if known && !replace {
-            let message = format!("macro \"{}\" already exists", self.snapshot().database_of(&name).1);
+            let message = format!("macro \"{}\" already exists", self.snapshot().place_of(&name).1);
             return Err(
                 Error::new(SqlState::DuplicateFunction, message).with_hint("use CREATE OR REPLACE MACRO")
             );
@@ -214,17 +214,17 @@ impl Session {
     }
 
     /// Takes a macro away; false when there is none.
-    fn remove_macro(&self, name: &str) -> Result<bool> {
+    fn remove_macro(&self, name: &ObjectName) -> Result<bool> {
+        refuse_system(name.schema.as_deref())?;
         let mut settings = self.settings();
-        if settings.macros.contains_key(name) {
-            settings.macros.retain(|known, _| !is_form_of(known, name));
+        let temporary = name.schema.as_deref() == Some(catalog::TEMPORARY_SCHEMA);
+        if (temporary || name.schema.is_none()) && settings.macros.contains_key(&name.name) {
+            settings.macros.retain(|known, _| !is_form_of(known, &name.name));
             return Ok(true);
         }
         drop(settings);
-        let name = self.key_at_home(name);
-        if !self.snapshot().macros().contains_key(&name) {
-            return Ok(false);
-        }
+        let snapshot = self.snapshot();
+        let Some(name) = self.key_to_drop(&snapshot, name, snapshot.macros()) else { return Ok(false) };
         self.commit(|draft| {
             forget(draft, &name);
             Ok(true)
@@ -232,11 +232,13 @@ impl Session {
     }
 
     /// A function of the host program, or a macro, which is called like one.
-    pub(crate) fn drop_function(&self, name: &str, if_exists: bool) -> Result<ResultSet> {
-        let dropped = self.database.shared.definitions.drop_external(name) || self.remove_macro(name)?;
+    pub(crate) fn drop_function(&self, name: &ObjectName, if_exists: bool) -> Result<ResultSet> {
+        let external = name.schema.is_none() && self.database.shared.definitions.drop_external(&name.name);
+        let dropped = external || self.remove_macro(name)?;
         if !dropped && !if_exists {
-            let error = Error::new(SqlState::UndefinedFunction, format!("function {name} does not exist"));
-            return Err(match sql::functions().iter().any(|known| known.name == name) {
+            let message = format!("function {} does not exist", shown(name));
+            let error = Error::new(SqlState::UndefinedFunction, message);
+            return Err(match sql::functions().iter().any(|known| known.name == name.name) {
                 true => error.with_hint("the engine's own functions cannot be dropped"),
                 false => error,
             });
@@ -244,9 +246,10 @@ impl Session {
         Ok(ResultSet::done("DROP FUNCTION"))
     }
 
-    pub(crate) fn drop_macro(&self, name: &str, if_exists: bool) -> Result<ResultSet> {
+    pub(crate) fn drop_macro(&self, name: &ObjectName, if_exists: bool) -> Result<ResultSet> {
         if !self.remove_macro(name)? && !if_exists {
-            return Err(Error::new(SqlState::UndefinedFunction, format!("macro \"{name}\" does not exist")));
+            let message = format!("macro \"{}\" does not exist", shown(name));
+            return Err(Error::new(SqlState::UndefinedFunction, message));
         }
         Ok(ResultSet::done("DROP MACRO"))
     }

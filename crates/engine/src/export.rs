@@ -25,6 +25,14 @@ fn qualified(schema: &str, name: &str) -> String {
     format!("{}.{}", quoted(schema), quoted(name))
 }
 
+/// A macro or a type.
+fn placed(key: &str) -> String {
+    match types::names::schema_and_name(key) {
+        (Some(schema), name) => qualified(schema, name),
+        (None, name) => quoted(name),
+    }
+}
+
 /// Names of columns by position.
 fn listed(table: &Table, columns: &[usize]) -> String {
     let fields = table.columns.fields();
@@ -158,7 +166,7 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
     let entries = || snapshot.schemas().iter().filter(|(name, _)| permanent(name));
     for (name, ty) in named_types(snapshot) {
         let what = if ty.given_name() == Some(name) { ty.written_labels() } else { ty.sql_name() };
-        let _ = writeln!(text, "CREATE TYPE {} AS {what};", quoted(name));
+        let _ = writeln!(text, "CREATE TYPE {} AS {what};", placed(name));
     }
     // Defaults name sequences.
     for (schema, entry) in entries() {
@@ -180,7 +188,7 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
     for (name, called) in macros {
         let table = if called.table { "TABLE " } else { "" };
         let parameters = called.parameters.join(", ");
-        let _ = writeln!(text, "CREATE MACRO {}({parameters}) AS {table}{};", quoted(name), called.text);
+        let _ = writeln!(text, "CREATE MACRO {}({parameters}) AS {table}{};", placed(name), called.text);
     }
     let mut tables: Vec<&Table> = entries().flat_map(|(_, e)| e.tables.values().map(|t| &**t)).collect();
     tables.sort_by_key(|t| t.id);

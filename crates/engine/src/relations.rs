@@ -217,7 +217,9 @@ impl SessionRelations {
         let own = self.settings.macros.iter().map(|(name, called)| (name, called.table));
         let all = own.chain(self.snapshot.macros().iter().map(|(name, called)| (name, called.table)));
         // Its further forms go by the first one's name.
-        all.filter(|(name, _)| !name.contains('/')).map(|(name, table)| (name.clone(), table)).collect()
+        all.filter(|(name, _)| !name.contains('/'))
+            .map(|(name, table)| (self.snapshot.shown(name), table))
+            .collect()
     }
     /// Functions of the host program by name.
     pub fn externals(&self) -> Vec<(String, plan::External)> {
@@ -291,10 +293,16 @@ impl SessionRelations {
         let main = self.database.as_ref().map_or(MAIN, |database| database.shared.name.as_str());
         Places { snapshot: &self.snapshot, path, main }
     }
-    /// The database in use has its own macros and types beside the main one's.
-    fn key_at_home(&self, name: &str) -> Option<String> {
+    /// What a name of a macro or a type means.
+    fn named<'s, T>(
+        &'s self,
+        schema: Option<&str>,
+        name: &str,
+        held: &'s BTreeMap<String, Arc<T>>,
+    ) -> Option<(String, &'s Arc<T>)> {
         let path = self.path();
-        self.places(&path).home().map(|home| format!("{}.{name}", home.name))
+        let mut keys = search_path::keys_of(&self.places(&path), schema, name).into_iter();
+        keys.find_map(|key| held.get(&key).map(|found| (key, found)))
     }
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
@@ -350,21 +358,29 @@ impl sql::Relations for SessionRelations {
         // And the database's own after these.
         view.or_else(|| if schema.is_none() { system::view(name) } else { None })
     }
-    fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
-        if let Some(own) = self.settings.macros.get(name) {
-            return Some(own.clone());
+    fn macro_named(&self, schema: Option<&str>, name: &str) -> Vec<sql::MacroInfo> {
+        let own = &self.settings.macros;
+        if schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA) && own.contains_key(name) {
+            return (1..).map_while(|number| own.get(&sql::form_name(name, number)).cloned()).collect();
         }
-        let at_home = self.key_at_home(name).and_then(|key| self.snapshot.macros().get(&key));
-        let called = at_home.or_else(|| self.snapshot.macros().get(name))?;
-        let catalog::Macro { parameters, text, table } = (**called).clone();
-        Some(sql::MacroInfo { parameters, text, table })
+        let macros = self.snapshot.macros();
+        let Some((key, _)) = self.named(schema, name, macros) else { return vec![] };
+        let info = |called: &Arc<catalog::Macro>| {
+            let catalog::Macro { parameters, text, table } = (**called).clone();
+            sql::MacroInfo { parameters, text, table }
+        };
+        (1..).map_while(|number| macros.get(&sql::form_name(&key, number)).map(info)).collect()
     }
-    fn type_named(&self, name: &str) -> Option<Type> {
-        let at_home = self.key_at_home(name).and_then(|key| self.snapshot.types().get(&key));
-        at_home.or_else(|| self.snapshot.types().get(name)).map(|ty| **ty)
+    fn type_named(&self, schema: Option<&str>, name: &str) -> Option<Type> {
+        self.named(schema, name, self.snapshot.types()).map(|(_, ty)| **ty)
     }
-    fn type_names(&self) -> Vec<String> {
-        self.snapshot.types().keys().map(|key| self.snapshot.database_of(key).1.to_owned()).collect()
+    fn type_names(&self, schema: Option<&str>) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.snapshot.types().keys().map(|key| self.snapshot.place_of(key).1.to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.retain(|name| self.named(schema, name, self.snapshot.types()).is_some());
+        names
     }
     fn variable(&self, name: &str) -> Option<(Value, Type)> {
         self.of_the_moment(self.settings.variables.get(name).cloned())

@@ -8,6 +8,8 @@
 //!
 //! Statements get the schemas of their names here, before they run, so that what carries them out knows nothing of paths.
 
+use std::collections::BTreeMap;
+
 use catalog::{DEFAULT_SCHEMA, Snapshot, TEMPORARY_SCHEMA};
 use plan::Statement;
 use plan::statement::{AddedKey, AlterAction, CommentTarget, ObjectName, TableOptions};
@@ -114,12 +116,49 @@ pub(crate) fn find(places: &Places<'_>, name: &str) -> Option<String> {
     found.or_else(last)
 }
 
+/// Keys that a name of a macro or a type may mean, the first that there is first.
+pub(crate) fn keys_of(places: &Places<'_>, schema: Option<&str>, name: &str) -> Vec<String> {
+    let key = |schema: &str| places.snapshot.object_key(schema, name);
+    if let Some(schema) = schema {
+        return vec![key(schema)];
+    }
+    let mut keys: Vec<String> = places.path.iter().map(|schema| key(schema)).collect();
+    // The main database's are known in all.
+    keys.extend([key(&places.default_schema()), key(DEFAULT_SCHEMA)]);
+    keys
+}
+
 /// The schema in which things are made.
 pub(crate) fn current(path: &[String]) -> &str {
     path.first().map_or(DEFAULT_SCHEMA, String::as_str)
 }
 
 impl Session {
+    /// The key of a macro or a type that is to be made.
+    pub(crate) fn key_to_make(&self, name: &ObjectName) -> Result<String> {
+        let schema = name.schema.as_deref().unwrap_or(DEFAULT_SCHEMA);
+        crate::definitions::refuse_system(Some(schema))?;
+        let snapshot = self.snapshot();
+        snapshot.schema(schema)?;
+        Ok(snapshot.object_key(schema, &name.name))
+    }
+
+    /// The key of a macro or a type in `held` that is to be dropped. Without a schema it is one of the database in use.
+    pub(crate) fn key_to_drop<T>(
+        &self,
+        snapshot: &Snapshot,
+        name: &ObjectName,
+        held: &BTreeMap<String, T>,
+    ) -> Option<String> {
+        let path = self.settings().search_path.clone();
+        let places = Places { snapshot, path: &path, main: &self.database.shared.name };
+        let mut keys = keys_of(&places, name.schema.as_deref(), &name.name);
+        if name.schema.is_none() {
+            keys.pop();
+        }
+        keys.into_iter().find(|key| held.contains_key(key))
+    }
+
     /// Sets the path; schemas that are not there are refused. The name of a database means its default schema.
     pub(crate) fn set_search_path(&self, value: Option<&str>) -> Result<()> {
         let snapshot = self.snapshot();
@@ -223,7 +262,8 @@ impl Names<'_> {
                 self.made(name, options.temporary);
                 self.options(name, options)?;
             }
-            Statement::CreateView { name, .. } => self.made(name, false),
+            Statement::CreateView { name, .. } | Statement::CreateType { name, .. } => self.made(name, false),
+            Statement::CreateMacro { name, temporary, .. } => self.made(name, *temporary),
             Statement::CreateSequence(create) => self.made(&mut create.name, create.temporary),
             Statement::CreateIndex { table, .. } => self.known(table),
             Statement::AlterTable { name, actions, .. } => {

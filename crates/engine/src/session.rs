@@ -419,7 +419,7 @@ impl Session {
             Statement::CreateType { name, ty, if_exists } => self.create_type(&name, ty, if_exists),
             Statement::DropType { names, if_exists } => self.drop_types(&names, if_exists),
             Statement::CreateMacro { name, forms, replace, keep, temporary } => {
-                self.create_macro(name, forms, replace, keep, temporary)
+                self.create_macro(&name, forms, replace, keep, temporary)
             }
             Statement::DropFunction { name, if_exists } => self.drop_function(&name, if_exists),
             Statement::DropMacro { name, if_exists } => self.drop_macro(&name, if_exists),

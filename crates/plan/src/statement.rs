@@ -349,17 +349,17 @@ pub enum Statement {
     },
     /// The type under a name; one of labels bears the name itself.
     CreateType {
-        name: String,
+        name: ObjectName,
         ty: types::Type,
         if_exists: IfExists,
     },
     DropType {
-        names: Vec<String>,
+        names: Vec<ObjectName>,
         if_exists: bool,
     },
     /// The forms take different numbers of arguments.
     CreateMacro {
-        name: String,
+        name: ObjectName,
         forms: Vec<MacroForm>,
         replace: bool,
         /// IF NOT EXISTS.
@@ -369,11 +369,11 @@ pub enum Statement {
     },
     /// A function of the host program, or a macro.
     DropFunction {
-        name: String,
+        name: ObjectName,
         if_exists: bool,
     },
     DropMacro {
-        name: String,
+        name: ObjectName,
         if_exists: bool,
     },
     /// PREPARE: the statement's text, whose syntax has been checked.

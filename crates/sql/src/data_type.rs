@@ -182,7 +182,7 @@ pub(crate) fn column_type(name: &DataType, relations: &dyn Relations) -> Result<
             if let Some((_, ours)) = INSTEAD.iter().find(|(theirs, _)| shown.starts_with(theirs)) {
                 return Err(error.with_hint(format!("{ours} holds its values")));
             }
-            let own = relations.type_names();
+            let own = relations.type_names(None);
             let near = types::names::nearest(&shown, TYPE_NAMES).map(str::to_owned).or_else(|| {
                 types::names::nearest(&name.to_string(), own.iter().map(String::as_str)).map(str::to_owned)
             });
@@ -216,30 +216,38 @@ fn enumeration(members: &[EnumMember]) -> Result<Type> {
     Type::enumeration(None, members.iter().map(label).collect::<Result<_>>()?)
 }
 
-/// The type that CREATE TYPE has given this name. Types belong to no schema: that of their name may be the default one.
-fn user_type(name: &ObjectName, relations: &dyn Relations) -> Result<Option<Type>> {
+/// The schema that stands before a type's name, if one does, and the name.
+fn schema_of<'n>(
+    name: &'n ObjectName,
+    relations: &dyn Relations,
+) -> Result<Option<(Option<String>, &'n Ident)>> {
     let idents: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
-    let [schema @ .., last] = idents.as_slice() else { return Ok(None) };
-    let known = match schema {
-        [] => true,
-        [schema] => matches!(folded(schema).as_str(), "main" | "public"),
-        _ => false,
-    };
-    if !known {
-        return Ok(None);
-    }
-    if let Some(ty) = relations.type_named(&folded(last)) {
+    Ok(match idents.as_slice() {
+        [last] => Some((None, last)),
+        [schema, last] => Some((Some(relations.schema_key(None, &folded(schema))?), last)),
+        [database, schema, last] => {
+            Some((Some(relations.schema_key(Some(&folded(database)), &folded(schema))?), last))
+        }
+        _ => None,
+    })
+}
+
+/// The type that CREATE TYPE has given this name.
+fn user_type(name: &ObjectName, relations: &dyn Relations) -> Result<Option<Type>> {
+    let Some((schema, last)) = schema_of(name, relations)? else { return Ok(None) };
+    let schema = schema.as_deref();
+    if let Some(ty) = relations.type_named(schema, &folded(last)) {
         return Ok(Some(ty));
     }
     // As other names: one that is not quoted matches in any case where nothing is spelled in lower case.
-    let names = relations.type_names();
+    let names = relations.type_names(schema);
     let alike: Vec<&String> = names
         .iter()
         .filter(|own| last.quote_style.is_none() && own.eq_ignore_ascii_case(&last.value))
         .collect();
     match alike.as_slice() {
         [] => Ok(None),
-        [one] => Ok(relations.type_named(one)),
+        [one] => Ok(relations.type_named(schema, one)),
         [first, second, ..] => {
             let message = format!("type \"{}\" may be \"{first}\" or \"{second}\"", last.value);
             Err(Error::new(SqlState::AmbiguousAlias, message).with_hint("put the name in double quotes"))

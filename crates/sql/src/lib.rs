@@ -98,14 +98,25 @@ fn plan_tree(
     statement::plan(text, &parsed, relations, parameters)
 }
 
-/// Whether an expression's text names a type: behind `::` or AS, or before a quoted literal.
-pub fn names_type(text: &str, name: &str) -> bool {
+/// Whether an expression's text names a type: behind `::` or AS, or before a quoted literal. A name without a schema may be
+/// that of any; `schema` is that of the type, where it is not the default one.
+pub fn names_type(text: &str, schema: Option<&str>, name: &str) -> bool {
     use syntax::{Keyword, Kind};
     let Ok(words) = words::Words::of(text) else { return false };
     let casts = |at: usize| words.is_kind(at, Kind::DoubleColon) || words.is(at, Keyword::AS);
-    (0..words.tokens.len())
-        .filter(|at| words.name(*at).is_some_and(|word| word == name))
-        .any(|at| at.checked_sub(1).is_some_and(casts) || words.is_kind(at + 1, Kind::Text))
+    (0..words.tokens.len()).filter(|at| words.name(*at).is_some_and(|word| word == name)).any(|at| {
+        // Where the name begins, with all that stands before its points.
+        let mut begin = at;
+        while begin >= 2 && words.is_kind(begin - 1, Kind::Dot) {
+            begin -= 2;
+        }
+        let said = at.checked_sub(2).filter(|_| begin < at).and_then(|before| words.name(before));
+        let fits = said.is_none_or(|said| match schema {
+            Some(schema) => said == schema,
+            None => said == "main" || said == "public",
+        });
+        fits && (begin.checked_sub(1).is_some_and(casts) || words.is_kind(at + 1, Kind::Text))
+    })
 }
 
 /// Plans a text that holds exactly one statement.

@@ -162,16 +162,16 @@ pub trait Relations: Sync {
     fn view(&self, _schema: Option<&str>, _name: &str) -> Option<ViewInfo> {
         None
     }
-    /// The macro of that name.
-    fn macro_named(&self, _name: &str) -> Option<MacroInfo> {
-        None
+    /// The forms of the macro of that name.
+    fn macro_named(&self, _schema: Option<&str>, _name: &str) -> Vec<MacroInfo> {
+        vec![]
     }
     /// The type that CREATE TYPE has given this name.
-    fn type_named(&self, _name: &str) -> Option<Type> {
+    fn type_named(&self, _schema: Option<&str>, _name: &str) -> Option<Type> {
         None
     }
-    /// The names of those types.
-    fn type_names(&self) -> Vec<String> {
+    /// The names of those types in a schema, or where names without one are looked for.
+    fn type_names(&self, _schema: Option<&str>) -> Vec<String> {
         vec![]
     }
     /// What SET VARIABLE has set.

@@ -49,7 +49,13 @@ impl Type {
         format!("ENUM({})", labels.join(", "))
     }
     pub(crate) fn enum_name(self) -> String {
-        self.given_name().map_or_else(|| self.written_labels(), crate::nested::identifier)
+        let Some(given) = self.given_name() else { return self.written_labels() };
+        match names::schema_and_name(given) {
+            (Some(schema), name) => {
+                format!("{}.{}", crate::nested::identifier(schema), crate::nested::identifier(name))
+            }
+            (None, name) => crate::nested::identifier(name),
+        }
     }
 }
 

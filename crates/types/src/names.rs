@@ -52,6 +52,20 @@ fn edits(a: &[char], b: &[char]) -> usize {
     last[b.len()]
 }
 
+/// What stands before the schema and the name in `in_schema`; no name holds it.
+const SEPARATOR: char = '\0';
+
+/// The name in its database of a macro or a type of a schema other than the default one, whose are known by name alone.
+pub fn in_schema(schema: &str, name: &str) -> String {
+    format!("{SEPARATOR}{schema}{SEPARATOR}{name}")
+}
+
+/// What `in_schema` was made of; a name of the default schema has no schema.
+pub fn schema_and_name(name: &str) -> (Option<&str>, &str) {
+    let parts = name.strip_prefix(SEPARATOR).and_then(|rest| rest.split_once(SEPARATOR));
+    parts.map_or((None, name), |(schema, name)| (Some(schema), name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

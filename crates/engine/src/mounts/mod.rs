@@ -246,11 +246,6 @@ impl Session {
         self.database.shared.mounts.named(name)
     }
 
-    /// The key of a macro or a type of the database that the session uses.
-    pub(crate) fn key_at_home(&self, name: &str) -> String {
-        self.home().map_or_else(|| name.to_owned(), |home| format!("{}.{name}", home.name))
-    }
-
     /// The state of the database that the session uses, as a database of its own.
     pub(crate) fn snapshot_of_home(&self) -> Result<Arc<Snapshot>> {
         let home = self.home();

@@ -88,7 +88,7 @@ pub(super) fn types(snapshot: &Snapshot) -> Vec<Vec<Value>> {
             encoding::list_of(&labels, Type::Text)
         });
         let definition = if labels.is_some() { ty.written_labels() } else { ty.sql_name() };
-        vec![Value::text(name), Value::text(&definition), labels.unwrap_or(Value::Null)]
+        vec![Value::text(&snapshot.shown(name)), Value::text(&definition), labels.unwrap_or(Value::Null)]
     };
     snapshot.types().iter().map(row).collect()
 }

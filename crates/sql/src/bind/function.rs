@@ -3,7 +3,7 @@
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use sqlparser::ast::{
-    Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments, TrimWhereField,
+    Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, TrimWhereField,
 };
 use sqlparser::tokenizer::Span;
 use types::datetime::MICROS_PER_DAY;
@@ -56,6 +56,12 @@ pub(crate) const OWN: [&str; 36] = [
     "upper",
 ];
 
+/// A function's name as it is written.
+pub(super) fn called_as(idents: &[&Ident]) -> String {
+    let names: Vec<String> = idents.iter().map(|ident| folded(ident)).collect();
+    names.join(".")
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn function(&mut self, call: &'a Call) -> Result<Bound> {
         let text = self.binder.text;
@@ -74,9 +80,9 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(error) = reserved(last).filter(|_| !matches!(call.args, FunctionArguments::None)) {
             return Err(refuse(error));
         }
+        let schema = self.binder.schema_of_function(&call.name)?;
         if call.over.is_none()
-            && idents.len() == 1
-            && let Some(called) = self.binder.macro_form(&name, given(call))
+            && let Some(called) = self.binder.macro_form(schema.as_deref(), &name, given(call))
         {
             if called.table {
                 return Err(refuse(Error::new(
@@ -84,7 +90,10 @@ impl<'a> ExprBinder<'_, 'a> {
                     format!("{name} is a table macro, which stands in FROM"),
                 )));
             }
-            return self.scalar_macro(&name, called, given(call), span);
+            return self.scalar_macro(&called_as(&idents), called, given(call), span);
+        }
+        if let Some(schema) = &schema {
+            self.binder.refuse_in_schema(schema, &name, span)?;
         }
         let three = matches!(&call.args, FunctionArguments::List(list) if list.args.len() == 3);
         let called = if name == "setval" && three { SETVAL_CALLED } else { &name };

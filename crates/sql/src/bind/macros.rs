@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use sqlparser::ast::{FunctionArg, FunctionArgExpr, Query, SelectItem, SetExpr, Statement};
+use sqlparser::ast::{
+    FunctionArg, FunctionArgExpr, Ident, ObjectName, Query, SelectItem, SetExpr, Statement,
+};
 use sqlparser::tokenizer::Span;
 use types::{Error, Field, Result, SqlState};
 
@@ -301,14 +303,52 @@ fn takes(form: &MacroInfo, arguments: &[FunctionArg]) -> bool {
 
 impl Binder<'_> {
     /// The macro of that name, in the form that takes the arguments; the first one where none does.
-    pub(super) fn macro_form(&self, name: &str, arguments: &[FunctionArg]) -> Option<MacroInfo> {
-        let first = self.relations.macro_named(name)?;
-        if takes(&first, arguments) {
-            return Some(first);
+    pub(super) fn macro_form(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        arguments: &[FunctionArg],
+    ) -> Option<MacroInfo> {
+        let mut forms = self.relations.macro_named(schema, name);
+        let fits = forms.iter().position(|form| takes(form, arguments)).unwrap_or(0);
+        (!forms.is_empty()).then(|| forms.swap_remove(fits))
+    }
+
+    /// The schema that stands before a function's name, if one does. The engine's own functions are in the default schema
+    /// of every database, and in the catalog's.
+    pub(super) fn schema_of_function(&self, name: &ObjectName) -> Result<Option<String>> {
+        let idents: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+        let (database, schema) = match idents.as_slice() {
+            [schema, _] => (None, super::folded(schema)),
+            [database, schema, _] => (Some(super::folded(database)), super::folded(schema)),
+            [] | [_] => return Ok(None),
+            _ => return Err(Error::unsupported("a name has at most a database, a schema and a name")),
+        };
+        let key = match schema.as_str() {
+            "pg_catalog" | "system" => Ok(schema),
+            _ => self.relations.schema_key(database.as_deref(), &schema),
+        };
+        let span = Span::union_iter(idents.iter().map(|ident| ident.span));
+        key.map(Some).map_err(|error| self.error_at(error, span))
+    }
+
+    /// Fails for a function in a schema that has no functions of the engine.
+    pub(super) fn refuse_in_schema(&self, schema: &str, function: &str, span: Span) -> Result<()> {
+        let (_, shown) = self.relations.database_and_schema(schema);
+        if matches!(
+            shown.as_str(),
+            "main" | "public" | "pg_catalog" | "system" | "information_schema" | "temp"
+        ) {
+            return Ok(());
         }
-        let others = (2..).map_while(|number| self.relations.macro_named(&crate::form_name(name, number)));
-        let mut others = others.filter(|form| takes(form, arguments));
-        Some(others.next().unwrap_or(first))
+        let known = self.relations.schema_names();
+        let error = match known.is_empty() || known.iter().any(|known| known == schema) {
+            true => {
+                Error::new(SqlState::UndefinedFunction, format!("function {shown}.{function} does not exist"))
+            }
+            false => Error::new(SqlState::UndefinedSchema, format!("schema \"{shown}\" does not exist")),
+        };
+        Err(self.error_at(error, span))
     }
 }
 

@@ -9,6 +9,7 @@ use types::{Error, Result, SqlState, Type, Value};
 
 use super::expression::{Clause, ExprBinder};
 use super::from::file_stem;
+use super::function::called_as;
 use super::scope::{Scope, nearest};
 use super::{Binder, Relation, folded, listing};
 use crate::made::PIVOT_OF;
@@ -26,6 +27,11 @@ impl<'a> Binder<'a> {
             return Err(Error::unsupported("this table function is not supported"));
         };
         let (function, span) = (folded(ident), ident.span);
+        let schema = self.schema_of_function(name)?;
+        let called = self.macro_form(schema.as_deref(), &function, arguments).filter(|m| m.table);
+        if let (Some(schema), None) = (&schema, &called) {
+            self.refuse_in_schema(schema, &function, span)?;
+        }
         match function.as_str() {
             ROWS_OF => match arguments {
                 [FunctionArg::Unnamed(FunctionArgExpr::Expr(text))] => {
@@ -51,9 +57,11 @@ impl<'a> Binder<'a> {
             | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl"
             | "read_text" | "read_blob" | "sniff_csv" => self.file_function(&function, arguments, span),
             _ => {
-                if let Some(called) = self.macro_form(&function, arguments).filter(|m| m.table) {
+                if let Some(called) = called {
                     self.count_instance()?;
-                    return Ok((self.bind_table_macro(&function, called, arguments, span)?, function));
+                    let idents: Vec<_> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+                    let written = called_as(&idents);
+                    return Ok((self.bind_table_macro(&written, called, arguments, span)?, function));
                 }
                 if function.starts_with("duckdb_")
                     && arguments.is_empty()

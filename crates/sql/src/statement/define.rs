@@ -6,11 +6,10 @@ use sqlparser::ast::{CreateView, DataType, Expr as Ast, Ident, ObjectName as Nam
 use syntax::tree::{Drop, ObjectKind};
 use types::{Error, Result, SqlState, Type};
 
-use super::Context;
+use super::{Context, own};
 use crate::data_type::column_type;
-use crate::place;
 use crate::place::Placed;
-use crate::words::folded;
+use crate::{Relations, place};
 
 /// Where temporary tables and views are: it ends with the database's last session.
 const TEMPORARY_SCHEMA: &str = "temp";
@@ -79,17 +78,15 @@ impl Context<'_> {
 }
 
 /// `DROP MACRO [TABLE] [IF EXISTS] name` and DROP FUNCTION, of which a name has one here.
-pub(super) fn drop_macro(drop: &Drop) -> Result<Statement> {
+pub(super) fn drop_macro(text: &str, drop: &Drop, relations: &dyn Relations) -> Result<Statement> {
     let Drop { kind, if_exists, names, cascade, concurrently: _, persistent: _, on } = drop;
     let function = *kind == ObjectKind::Function;
     // PostgreSQL's list of argument types may follow a function's name.
     let name = match names.as_slice() {
-        [(path, types)] if cascade.is_none() && on.is_none() && (function || types.is_none()) => {
-            path.single()
-        }
+        [(path, types)] if cascade.is_none() && on.is_none() && (function || types.is_none()) => Some(path),
         _ => None,
     };
-    match name.map(|name| folded(name)) {
+    match name.map(|path| own::object_name(text, path, relations)).transpose()? {
         Some(name) if function => Ok(Statement::DropFunction { name, if_exists: *if_exists }),
         Some(name) => Ok(Statement::DropMacro { name, if_exists: *if_exists }),
         None => {

@@ -8,7 +8,7 @@
 //! second form of a macro `m` is kept under `m/2`, the third under `m/3`: see `bind::macros`.
 
 use plan::Statement;
-use plan::statement::MacroForm;
+use plan::statement::{MacroForm, ObjectName};
 use syntax::tree::{
     CreateFunction, CreateMacro, ExprKind, FunctionBody, FunctionReturns, IfThere, Literal, MacroBody,
     MacroParameter, OptionValue, ParameterMode, Path, SetOption,
@@ -16,8 +16,9 @@ use syntax::tree::{
 use syntax::{Keyword, Kind, Span};
 use types::{Error, Result, SqlState};
 
+use super::own;
 use crate::words::{Words, folded};
-use crate::{parse, place};
+use crate::{Relations, parse, place};
 
 /// Words of CREATE FUNCTION that say how it behaves, which an expression does of itself.
 const BEHAVIOUR: [&str; 9] = [
@@ -41,32 +42,44 @@ struct Parameter {
 
 pub(super) const MACRO: &str = "a macro is CREATE [OR REPLACE] MACRO name(parameter, ...) AS [TABLE] body";
 
-fn wrong() -> Error {
-    Error::new(SqlState::SyntaxError, MACRO).at(place::START)
+/// The schema of what lasts as long as the session.
+const TEMPORARY_SCHEMA: &str = "temp";
+
+/// What is made, and where.
+struct Made {
+    name: ObjectName,
+    if_there: IfThere,
+    temporary: bool,
 }
 
-/// The name without its schema: macros belong to none.
-fn name_of(path: &Path) -> Result<String> {
-    match path.names.as_slice() {
-        [name] => Ok(folded(name)),
-        [schema, name] if matches!(folded(schema).as_str(), "main" | "public" | "temp") => Ok(folded(name)),
-        [_, ..] => {
-            let error = Error::unsupported("a macro belongs to no schema").with_hint("leave the schema out");
-            Err(error.at(place::START))
+impl Made {
+    fn of(
+        text: &str,
+        path: &Path,
+        (if_there, temporary): (IfThere, bool),
+        relations: &dyn Relations,
+    ) -> Result<Made> {
+        let mut name = own::object_name(text, path, relations)?;
+        let within = name.schema.as_deref() == Some(TEMPORARY_SCHEMA);
+        if temporary && name.schema.is_some() && !within {
+            let message = "cannot create a temporary macro in a schema that is not temporary";
+            return Err(Error::new(SqlState::InvalidObjectDefinition, message).at(place::START));
         }
-        [] => Err(wrong()),
+        name.schema = name.schema.filter(|_| !within);
+        Ok(Made { name, if_there, temporary: temporary || within })
+    }
+
+    fn statement(self, forms: Vec<MacroForm>) -> Statement {
+        let Made { name, if_there, temporary } = self;
+        let (replace, keep) = (if_there == IfThere::Replace, if_there == IfThere::Keep);
+        Statement::CreateMacro { name, forms, replace, keep, temporary }
     }
 }
 
-fn made(name: &Path, forms: Vec<MacroForm>, if_there: IfThere, temporary: bool) -> Result<Statement> {
-    let (replace, keep) = (if_there == IfThere::Replace, if_there == IfThere::Keep);
-    Ok(Statement::CreateMacro { name: name_of(name)?, forms, replace, keep, temporary })
-}
-
 /// CREATE MACRO, and CREATE FUNCTION in the same form.
-pub(super) fn create_macro(text: &str, syntax: &CreateMacro) -> Result<Statement> {
+pub(super) fn create_macro(text: &str, syntax: &CreateMacro, relations: &dyn Relations) -> Result<Statement> {
     let CreateMacro { if_there, temporary, function: _, name, forms: written } = syntax;
-    name_of(name)?;
+    let made = Made::of(text, name, (*if_there, *temporary), relations)?;
     let mut forms: Vec<MacroForm> = Vec::with_capacity(written.len());
     for syntax::tree::MacroForm { parameters, body, body_span } in written {
         let table = matches!(body, MacroBody::Table(_));
@@ -77,7 +90,7 @@ pub(super) fn create_macro(text: &str, syntax: &CreateMacro) -> Result<Statement
         }
         forms.push(form);
     }
-    made(name, forms, *if_there, *temporary)
+    Ok(made.statement(forms))
 }
 
 /// Parameters with their texts.
@@ -105,9 +118,13 @@ fn as_written(text: &str, parameters: &[MacroParameter]) -> Result<Vec<Parameter
 }
 
 /// CREATE FUNCTION with the clauses that PostgreSQL has.
-pub(super) fn create_function(text: &str, syntax: &CreateFunction) -> Result<Statement> {
+pub(super) fn create_function(
+    text: &str,
+    syntax: &CreateFunction,
+    relations: &dyn Relations,
+) -> Result<Statement> {
     let CreateFunction { if_there, temporary, name, parameters, returns, clauses, body } = syntax;
-    name_of(name)?;
+    let made = Made::of(text, name, (*if_there, *temporary), relations)?;
     let mut parameters = as_written(text, parameters)?;
     // `f(int, int)`: a type and no name.
     for parameter in &mut parameters {
@@ -129,7 +146,7 @@ pub(super) fn create_function(text: &str, syntax: &CreateFunction) -> Result<Sta
     let body = body.trim().trim_end_matches(';').trim_end();
     let ty = match returns {
         Some(FunctionReturns::Table(_) | FunctionReturns::Type { set: true, .. }) => {
-            return made(name, vec![form(parameters, body, true, false)?], *if_there, *temporary);
+            return Ok(made.statement(vec![form(parameters, body, true, false)?]));
         }
         Some(FunctionReturns::Type { set: false, ty }) => Some(ty.span.of(text)),
         None => None,
@@ -146,7 +163,7 @@ pub(super) fn create_function(text: &str, syntax: &CreateFunction) -> Result<Sta
         None => value,
         Some(ty) => format!("CAST({value} AS {ty})"),
     };
-    made(name, vec![form(parameters, &value, false, strict)?], *if_there, *temporary)
+    Ok(made.statement(vec![form(parameters, &value, false, strict)?]))
 }
 
 /// Whether a clause says that the function is NULL where an argument is; clauses that are not known are refused.

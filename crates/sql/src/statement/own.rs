@@ -1,14 +1,14 @@
 //! Statements that are planned from `syntax`'s tree.
 
-use plan::statement::Statement;
-use syntax::tree::{self, ObjectKind, StatementKind};
+use plan::statement::{ObjectName, Statement};
+use syntax::tree::{self, ObjectKind, Path, StatementKind};
 use syntax::{Keyword, Keyword as K, Kind, Span, SyntaxError};
 use types::{Error, Result};
 
 use super::sequence::Sequences;
 use super::{attach, define, function, user_type};
 use crate::words::folded;
-use crate::{Relations, parse};
+use crate::{Relations, parse, place};
 
 /// Plans a statement about macros, types, sequences or databases; `None` for every other one.
 pub(crate) fn of_tree(
@@ -18,15 +18,17 @@ pub(crate) fn of_tree(
 ) -> Result<Option<Statement>> {
     let sequences = Sequences { text, relations };
     let planned = match &tree.kind {
-        StatementKind::CreateMacro(syntax) => function::create_macro(text, syntax),
-        StatementKind::CreateFunction(syntax) => function::create_function(text, syntax),
+        StatementKind::CreateMacro(syntax) => function::create_macro(text, syntax, relations),
+        StatementKind::CreateFunction(syntax) => function::create_function(text, syntax, relations),
         StatementKind::CreateType(syntax) => user_type::create_type(text, syntax, relations),
         StatementKind::CreateSequence { if_there, temporary, name, options } => {
             sequences.create(name, options, *if_there, *temporary)
         }
         StatementKind::AlterObject(syntax) if syntax.kind == ObjectKind::Sequence => sequences.alter(syntax),
         StatementKind::Drop(syntax) => match syntax.kind {
-            ObjectKind::Macro | ObjectKind::MacroTable | ObjectKind::Function => define::drop_macro(syntax),
+            ObjectKind::Macro | ObjectKind::MacroTable | ObjectKind::Function => {
+                define::drop_macro(text, syntax, relations)
+            }
             ObjectKind::Sequence => sequences.drop(syntax),
             _ => return Ok(None),
         },
@@ -40,6 +42,22 @@ pub(crate) fn of_tree(
         _ => return Ok(None),
     };
     planned.map(Some)
+}
+
+/// A name, with the key of the schema that is written before it, if one is.
+pub(super) fn object_name(text: &str, path: &Path, relations: &dyn Relations) -> Result<ObjectName> {
+    let (database, schema, name) = match path.names.as_slice() {
+        [name] => return Ok(ObjectName { schema: None, name: folded(name) }),
+        [schema, name] => (None, schema, name),
+        [database, schema, name] => (Some(folded(database)), schema, name),
+        names => {
+            let at = names.get(3).map(|name| name.span).unwrap_or_default();
+            return Err(parse::unexpected(text, at));
+        }
+    };
+    let schema = relations.schema_key(database.as_deref(), &folded(schema));
+    let schema = schema.map_err(|error| error.at(place::START))?;
+    Ok(ObjectName { schema: Some(schema), name: folded(name) })
 }
 
 /// The part of its text that a statement keeps: a view's query, what is prepared.

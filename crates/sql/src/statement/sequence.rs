@@ -29,18 +29,7 @@ struct Said {
 
 impl Sequences<'_> {
     fn object_name(&self, path: &Path) -> Result<ObjectName> {
-        let (database, schema, name) = match path.names.as_slice() {
-            [name] => return Ok(ObjectName { schema: None, name: folded(name) }),
-            [schema, name] => (None, schema, name),
-            [database, schema, name] => (Some(folded(database)), schema, name),
-            names => {
-                let at = names.get(3).map(|name| name.span).unwrap_or_default();
-                return Err(parse::unexpected(self.text, at));
-            }
-        };
-        let schema = self.relations.schema_key(database.as_deref(), &folded(schema));
-        let schema = schema.map_err(|error| error.at(place::START))?;
-        Ok(ObjectName { schema: Some(schema), name: folded(name) })
+        super::own::object_name(self.text, path, self.relations)
     }
 
     pub fn create(

@@ -10,27 +10,15 @@
 use plan::Statement;
 use sqlparser::ast::ObjectName as NameSyntax;
 use syntax::tree::{CreateType, CreateTypeKind};
-use types::{Error, Result, SqlState, Type};
+use types::{Error, Result, Type};
 
-use super::Context;
-use crate::words::folded;
+use super::{Context, own};
 use crate::{Relations, place, type_names};
 
 pub(super) const FORM: &str = "a type is CREATE TYPE name AS ENUM ('label', ...)";
 
-fn wrong() -> Error {
-    Error::new(SqlState::SyntaxError, FORM)
-        .with_hint("CREATE TYPE name AS (field TYPE, ...) and CREATE TYPE name AS TYPE are others")
-        .at(place::START)
-}
-
-/// The name without its schema: types belong to none.
-fn without_schema(schema: Option<&str>, name: String) -> Result<String> {
-    match schema {
-        None | Some("main" | "public") => Ok(name),
-        Some(_) => Err(Error::unsupported("a type belongs to no schema").with_hint("leave the schema out")),
-    }
-}
+/// Types of this schema bear their names alone.
+const DEFAULT_SCHEMA: &str = "main";
 
 /// CREATE TYPE.
 pub(super) fn create_type(text: &str, syntax: &CreateType, relations: &dyn Relations) -> Result<Statement> {
@@ -39,14 +27,14 @@ pub(super) fn create_type(text: &str, syntax: &CreateType, relations: &dyn Relat
         let error = Error::unsupported("a type of the session alone is not supported");
         return Err(error.with_hint("leave TEMPORARY out, and DROP TYPE afterwards").at(place::START));
     }
-    let name = match name.names.as_slice() {
-        [name] => folded(name),
-        [schema, name] => {
-            without_schema(Some(&folded(schema)), folded(name)).map_err(|e| e.at(place::START))?
-        }
-        _ => return Err(wrong()),
+    let name = own::object_name(text, name, relations)?;
+    let schema = name.schema.clone().unwrap_or_else(|| relations.current_schema());
+    let (_, schema) = relations.database_and_schema(&schema);
+    let given = match schema.as_str() {
+        DEFAULT_SCHEMA => name.name.clone(),
+        schema => types::names::in_schema(schema, &name.name),
     };
-    let ty = defined(text, kind, &name, relations).map_err(|error| match error.position() {
+    let ty = defined(text, kind, &given, relations).map_err(|error| match error.position() {
         Some(_) => error,
         None => error.at(place::START),
     })?;
@@ -82,9 +70,7 @@ impl Context<'_> {
         }
         let mut dropped = Vec::with_capacity(names.len());
         for name in names {
-            let (name, span) = self.written_name(name)?;
-            let name = without_schema(name.schema.as_deref(), name.name).map_err(|e| self.at(e, span))?;
-            dropped.push(name);
+            dropped.push(self.object_name(name)?.0);
         }
         Ok(Statement::DropType { names: dropped, if_exists })
     }

@@ -199,10 +199,10 @@ impl Catalog {
                 for (at, form) in forms.iter().enumerate() {
                     let (parameters, text) = (form.parameters.clone(), form.text.clone());
                     let called = MacroInfo { parameters, text, table: form.table };
-                    self.macros.lock().unwrap().insert(sql::form_name(name, at + 1), called);
+                    self.macros.lock().unwrap().insert(sql::form_name(&name.name, at + 1), called);
                 }
             }
-            Statement::DropMacro { name, .. } => drop(self.macros.lock().unwrap().remove(name)),
+            Statement::DropMacro { name, .. } => drop(self.macros.lock().unwrap().remove(&name.name)),
             _ => {}
         }
         Ok(())
@@ -213,8 +213,9 @@ impl Relations for Catalog {
     fn view(&self, _: Option<&str>, name: &str) -> Option<ViewInfo> {
         self.views.lock().unwrap().get(name).cloned()
     }
-    fn macro_named(&self, name: &str) -> Option<MacroInfo> {
-        self.macros.lock().unwrap().get(name).cloned()
+    fn macro_named(&self, _: Option<&str>, name: &str) -> Vec<MacroInfo> {
+        let macros = self.macros.lock().unwrap();
+        (1..).map_while(|number| macros.get(&sql::form_name(name, number)).cloned()).collect()
     }
     fn table(&self, schema: Option<&str>, name: &str) -> Result<Option<RelationInfo>> {
         let schema = schema.map(|s| if s == "public" { "main" } else { s });
