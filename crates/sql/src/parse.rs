@@ -9,8 +9,10 @@ use crate::{convert, place, secrets, stack};
 
 /// The syntax tree of a text that is one statement.
 pub(crate) fn tree(text: &str) -> Result<syntax::tree::Statement> {
-    stop::check(Place::Scan)?;
-    syntax::parse_statement(text).map_err(|error| {
+    syntax::parse_statement_while(text, &|| stop::check(Place::Parse).is_ok()).map_err(|error| {
+        if error.fault == Fault::Stopped {
+            return stop::stopped();
+        }
         secrets::fault(text, &error)
             .or_else(|| crate::statement::fault(text, &error))
             .unwrap_or_else(|| syntax_error_of(text, &error))
@@ -26,6 +28,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
 pub(crate) fn syntax_error_of(text: &str, error: &SyntaxError) -> Error {
     let place = place::at_span(text, error.span);
     match (error.fault, &error.hint) {
+        (Fault::Stopped, _) => stop::stopped(),
         (Fault::TooDeep, _) => stack::too_deep().at(place),
         (Fault::Syntax, None) => Error::new(SqlState::SyntaxError, &*error.message).at(place),
         (Fault::Syntax, Some(hint)) => {

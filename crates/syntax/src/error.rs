@@ -11,6 +11,8 @@ pub enum Fault {
     Syntax,
     /// It does, but nests deeper than is read.
     TooDeep,
+    /// Reading was stopped by the caller.
+    Stopped,
 }
 
 /// Why a text is no statement: what was found, what may stand there, and where.
@@ -29,6 +31,9 @@ pub struct SyntaxError {
 impl SyntaxError {
     pub(crate) fn new(message: impl Into<String>, span: Span) -> Self {
         Self { fault: Fault::Syntax, message: message.into(), hint: None, span }
+    }
+    pub(crate) fn stopped(span: Span) -> Self {
+        Self { fault: Fault::Stopped, ..Self::new("reading was stopped", span) }
     }
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

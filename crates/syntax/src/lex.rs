@@ -48,6 +48,12 @@ pub(crate) fn is_word_byte(byte: u8) -> bool {
 
 /// The tokens of a text, the last one `Kind::End`. Texts are at most 4 GiB.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, SyntaxError> {
+    tokens_while(text, &|| true)
+}
+
+/// As `tokens`, as long as `goes_on`, which is asked every so many tokens.
+pub(crate) fn tokens_while(text: &str, goes_on: &dyn Fn() -> bool) -> Result<Vec<Token>, SyntaxError> {
+    const ASKED_TOKENS: usize = 4096;
     let mut lexer = Lexer { bytes: text.as_bytes(), text, at: 0 };
     if text.len() >= u32::MAX as usize {
         return Err(SyntaxError::new("a script has at most 4 GiB", Span::default()));
@@ -58,6 +64,9 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, SyntaxError> {
         tokens.push(token);
         if token.kind == Kind::End {
             return Ok(tokens);
+        }
+        if tokens.len().is_multiple_of(ASKED_TOKENS) && !goes_on() {
+            return Err(SyntaxError::stopped(token.span));
         }
     }
 }

@@ -58,8 +58,13 @@ pub fn parse_script(text: &str) -> Script {
 
 /// Reads a text that is one statement, with or without a semicolon.
 pub fn parse_statement(text: &str) -> Result<Statement, SyntaxError> {
-    let tokens = lex::tokens(text)?;
-    let mut parser = Parser::new(text, &tokens);
+    parse_statement_while(text, &|| true)
+}
+
+/// As `parse_statement`; `goes_on` is asked every few microseconds, and reading ends with `Fault::Stopped` when it says no.
+pub fn parse_statement_while(text: &str, goes_on: &dyn Fn() -> bool) -> Result<Statement, SyntaxError> {
+    let tokens = lex::tokens_while(text, goes_on)?;
+    let mut parser = Parser::new_while(text, &tokens, goes_on);
     let statement = parser.whole_statement()?;
     while parser.eat_kind(Kind::Semicolon) {}
     match parser.is_kind(Kind::End) {

@@ -4,6 +4,7 @@ use sqlparser::ast::{self, CaseWhen, CastKind, helpers::attached_token::Attached
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use syntax::Span;
 use syntax::tree::{self, ExprKind};
+use types::stop::{self, Place};
 use types::{Error, Result};
 
 use super::{Converter, ident, object_name, span};
@@ -38,6 +39,7 @@ impl Converter<'_> {
     }
 
     pub(crate) fn expr(&self, e: &tree::Expr) -> Result<ast::Expr> {
+        stop::check(Place::Parse)?;
         Ok(match &e.kind {
             ExprKind::Literal(literal) => return self.literal(literal, e.span),
             ExprKind::Parameter(parameter) => self.parameter(parameter, e.span),

@@ -102,6 +102,7 @@ impl Parser<'_> {
     }
 
     fn any_expr_above(&mut self, least: Rank) -> Parsed<Expr> {
+        self.pace()?;
         self.nested(|p| {
             let first = p.prefixed()?;
             p.continued(first, least)

@@ -47,13 +47,26 @@ pub(crate) struct Parser<'t> {
     questions: u32,
     /// Values of the last row of VALUES: the next one is likely to have as many.
     row_length: usize,
+    /// Asked at every expression that is more than a constant, and at every row.
+    goes_on: &'t dyn Fn() -> bool,
 }
 
 impl<'t> Parser<'t> {
     /// `tokens` ends with `Kind::End`.
     pub(crate) fn new(text: &'t str, tokens: &'t [Token]) -> Self {
+        Self::new_while(text, tokens, &|| true)
+    }
+
+    /// As `new`; reading ends with an error when `goes_on` says no.
+    pub(crate) fn new_while(text: &'t str, tokens: &'t [Token], goes_on: &'t dyn Fn() -> bool) -> Self {
         debug_assert!(tokens.last().is_some_and(|t| t.kind == Kind::End), "the end is a token");
-        Self { text, tokens, at: 0, depth: 0, height: 0, questions: 0, row_length: 0 }
+        Self { text, tokens, at: 0, depth: 0, height: 0, questions: 0, row_length: 0, goes_on }
+    }
+
+    /// Fails when the caller wants reading to stop.
+    #[inline]
+    pub(crate) fn pace(&self) -> Parsed<()> {
+        if (self.goes_on)() { Ok(()) } else { Err(SyntaxError::stopped(self.peek().span)) }
     }
 
     // The cursor.

@@ -396,6 +396,7 @@ impl Parser<'_> {
         if self.is_kind(Kind::RightParen) {
             return Err(self.expected("an expression"));
         }
+        self.pace()?;
         let mut row = Vec::with_capacity(self.row_length);
         self.until_into(Kind::RightParen, &mut row, Self::expr)?;
         self.row_length = row.len();
