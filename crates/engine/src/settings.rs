@@ -72,6 +72,8 @@ pub struct Settings {
     pub time_zone: Zone,
     /// Where NULLs stand in a sort that does not say it.
     pub null_order: sql::NullOrder,
+    /// Whether `x -> f(x)` was asked for; it is read either way.
+    pub single_arrow: bool,
     /// Schemas in which names are looked for before the default one.
     pub search_path: Vec<String>,
     pub trace: TraceLevel,
@@ -123,6 +125,7 @@ impl Default for Settings {
             record_workload: true,
             time_zone: Zone::Utc,
             null_order: sql::NullOrder::default(),
+            single_arrow: false,
             search_path: vec![],
             trace: TraceLevel::On,
             slow_query_threshold: None,
@@ -178,7 +181,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 34] = [
+pub const SESSION_SETTINGS: [(&str, &str); 36] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -241,6 +244,11 @@ pub const SESSION_SETTINGS: [(&str, &str); 34] = [
         "where NULLs stand in sorts that do not say it: nulls_last_on_asc_first_on_desc, as in PostgreSQL; nulls_last, \
          nulls_first, nulls_first_on_asc_last_on_desc",
     ),
+    ("calendar", "gregorian: the calendar by which moments with a zone are taken apart; there is no other"),
+    (
+        "lambda_syntax",
+        "default or enable_single_arrow: lambdas are written lambda x: f(x), [f(x) for x in list] and x -> f(x)",
+    ),
     ("role", "whom the session goes by: current_user, and the settings that ALTER ROLE gave"),
     ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
     ("query_workers", "workers that serve one query at a time, at most; all for no limit"),
@@ -249,6 +257,11 @@ pub const SESSION_SETTINGS: [(&str, &str); 34] = [
         "bytes that one query may hold; it uses files before, and ends if that does not help; none for no limit",
     ),
 ];
+
+/// The one calendar there is.
+const CALENDAR: &str = "gregorian";
+/// What `lambda_syntax` takes.
+const LAMBDA_SYNTAX: [&str; 2] = ["default", "enable_single_arrow"];
 
 /// The name of a setting that other systems call otherwise.
 pub(crate) fn own_name(name: &str) -> &str {
@@ -397,6 +410,8 @@ impl Settings {
             "record_workload" => switch_text(self.record_workload),
             "timezone" => self.time_zone.name(),
             "default_null_order" => self.null_order.name().to_owned(),
+            "calendar" => CALENDAR.to_owned(),
+            "lambda_syntax" => if self.single_arrow { LAMBDA_SYNTAX[1] } else { LAMBDA_SYNTAX[0] }.to_owned(),
             "search_path" => crate::search_path::shown(&self.search_path),
             "trace" => self.trace.name().into(),
             "slow_query_threshold" => {
@@ -451,6 +466,13 @@ impl Settings {
             "default_null_order" => {
                 self.null_order = sql::NullOrder::named(text)
                     .ok_or_else(|| invalid(name, text, &sql::NullOrder::NAMES.join(", ")))?;
+            }
+            "calendar" if text.trim().eq_ignore_ascii_case(CALENDAR) => {}
+            "calendar" => return Err(invalid(name, text, CALENDAR)),
+            "lambda_syntax" => {
+                let known = LAMBDA_SYNTAX.iter().position(|known| text.trim().eq_ignore_ascii_case(known));
+                self.single_arrow =
+                    known.ok_or_else(|| invalid(name, text, &LAMBDA_SYNTAX.join(" or ")))? == 1;
             }
             "statement_timeout" => {
                 self.statement_timeout = parse_timeout(name, text)?;

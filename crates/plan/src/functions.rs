@@ -125,6 +125,7 @@ pub const SIGNATURES: &[Signature] = &[
     is("levenshtein", &[TEXT, TEXT], Type::Integer),
     is("hamming", &[TEXT, TEXT], Type::BigInt),
     is("jaccard", &[TEXT, TEXT], Type::Double),
+    is(GLOB, &[TEXT, TEXT], Type::Boolean),
     is("jaro_similarity", &[TEXT, TEXT], Type::Double),
     is("jaro_winkler_similarity", &[TEXT, TEXT], Type::Double),
     is("regexp_escape", &[TEXT], Type::Text),
@@ -400,3 +401,5 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub const FITTED_VARCHAR: &str = "text that fits varchar";
 /// A text that is assigned to CHAR(n).
 pub const FITTED_CHAR: &str = "text that fits char";
+/// Whether a text is as a pattern of a shell says: what `text GLOB pattern` is.
+pub const GLOB: &str = "text like glob";

@@ -13,5 +13,7 @@ pub(crate) const REFUSAL: &str = "merge error";
 /// What stands for all columns of the target, which get those of the source by their places, or by their names.
 pub(crate) const EVERY: &str = "every column";
 pub(crate) const EVERY_BY_NAME: &str = "every column by name";
+/// What `value IN list` is made into a call of, the list first.
+pub(crate) const IN_LIST: &str = "value in list";
 /// How the name of `#2` is quoted.
 pub(crate) const POSITIONAL: char = '#';

@@ -377,14 +377,41 @@ fn finite_text(text: &str, value: f64, to: Type) -> Result<f64> {
     Ok(value)
 }
 
+/// Bytes as text: `\x` and hexadecimal digits throughout, else text in which `\\` stands for a
+/// backslash, `\ooo` (octal) for a byte, as in PostgreSQL, and `\xHH` for a byte, as in DuckDB.
 fn parse_bytea(text: &str) -> Option<Vec<u8>> {
-    let Some(hex) = text.strip_prefix("\\x") else {
-        return Some(text.as_bytes().to_vec());
-    };
+    match text.strip_prefix("\\x") {
+        Some(hex) if hex.chars().all(|c| c.is_ascii_hexdigit() || c.is_whitespace()) => {
+            hexadecimal_bytes(hex)
+        }
+        _ => escaped_bytes(text.as_bytes()),
+    }
+}
+
+fn hexadecimal_bytes(hex: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         hex.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|d| d as u8)).collect();
     let digits = digits?;
     (digits.len() % 2 == 0).then(|| digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+fn escaped_bytes(mut text: &[u8]) -> Option<Vec<u8>> {
+    let hexadecimal = |digit: u8| char::from(digit).to_digit(16).map(|d| d as u8);
+    let mut bytes = Vec::with_capacity(text.len());
+    while let Some(&first) = text.first() {
+        let (byte, length) = match text {
+            [b'\\', b'\\', ..] => (b'\\', 2),
+            [b'\\', high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', ..] => {
+                ((high - b'0') << 6 | (middle - b'0') << 3 | (low - b'0'), 4)
+            }
+            [b'\\', b'x', high, low, ..] => (hexadecimal(*high)? << 4 | hexadecimal(*low)?, 4),
+            [b'\\', ..] => return None,
+            _ => (first, 1),
+        };
+        bytes.push(byte);
+        text = &text[length..];
+    }
+    Some(bytes)
 }
 
 /// The top bit is flipped in a UUID's integer, so that signed order is the order of its bytes.

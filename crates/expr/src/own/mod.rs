@@ -10,6 +10,7 @@ mod characters;
 mod codes;
 mod encodings;
 mod exact;
+mod glob;
 mod numbers;
 mod rows;
 mod similar;
@@ -26,7 +27,7 @@ mod zones;
 pub(crate) use characters::separators;
 
 use plan::functions::{
-    self, ENUM_RANGE, FITTED_CHAR, FITTED_VARCHAR, LIST_OF_LENGTH, ORDERED_ROW, PAIR, ROW_VALUE,
+    self, ENUM_RANGE, FITTED_CHAR, FITTED_VARCHAR, GLOB, LIST_OF_LENGTH, ORDERED_ROW, PAIR, ROW_VALUE,
     TRY_LIST_OF_LENGTH,
 };
 use types::interval::Interval;
@@ -109,6 +110,7 @@ fn evaluate_of(name: &str) -> Option<Evaluate> {
         FITTED_VARCHAR => |a| fitted(a, Type::Varchar),
         FITTED_CHAR => |a| fitted(a, Type::Char),
         "to_number" => to_number::to_number,
+        GLOB => glob::glob,
         _ => text::named(name)
             .or_else(|| codes::named(name))
             .or_else(|| encodings::named(name))

@@ -14,6 +14,7 @@ use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::reserved::reserved;
 use super::{Binder, aggregate, fold, folded, library, literal, operator, own, window};
+use crate::made::IN_LIST;
 use crate::place;
 
 /// Scalar functions that are typed here, beside those of the library.
@@ -211,6 +212,9 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn apply(&mut self, name: &str, arguments: Vec<Bound>, span: Span) -> Result<Bound> {
         let text = self.binder.text;
         let name = own::aliased(name);
+        if name == IN_LIST {
+            return self.among_elements(&arguments, span);
+        }
         if name == "#" && arguments.len() == 2 {
             let mut operands = arguments.into_iter();
             let (Some(left), Some(right)) = (operands.next(), operands.next()) else {

@@ -1,11 +1,19 @@
 //! What unnamed items of a select list are called.
 
 use plan::FileSource;
+use plan::functions::GLOB;
 use sqlparser::ast::{AccessExpr, DataType, Expr as Ast, SelectItem};
 use types::{Error, Result, Type};
 
 use super::folded;
+use crate::made::IN_LIST;
 use crate::{RelationInfo, Relations};
+
+/// Whether a call stands for an operator that the tree has no node for.
+fn is_operator(call: &sqlparser::ast::Function) -> bool {
+    let name = call.name.0.last().and_then(|part| part.as_ident());
+    name.is_some_and(|name| [IN_LIST, GLOB].contains(&name.value.as_str()))
+}
 
 /// The heading of an unnamed item, as PostgreSQL gives it.
 pub(super) fn heading(ast: &Ast) -> String {
@@ -18,6 +26,7 @@ pub(super) fn heading(ast: &Ast) -> String {
             Some(AccessExpr::Dot(Ast::Identifier(field))) => folded(field),
             _ => heading(root),
         },
+        Ast::Function(call) if is_operator(call) => "?column?".into(),
         Ast::Function(call) => {
             call.name.0.last().and_then(|p| p.as_ident()).map_or_else(|| "?column?".into(), folded)
         }

@@ -133,10 +133,11 @@ pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) ->
     }
     let undefined = || {
         let types: Vec<String> = arguments.iter().map(shown).collect();
-        Error::new(
-            SqlState::UndefinedFunction,
-            format!("function {name}({}) does not exist", types.join(", ")),
-        )
+        let missing = match name {
+            plan::functions::GLOB => format!("operator does not exist: {}", types.join(" GLOB ")),
+            _ => format!("function {name}({}) does not exist", types.join(", ")),
+        };
+        Error::new(SqlState::UndefinedFunction, missing)
     };
     let Some(function) = registry().get(name).filter(|_| !HIDDEN.contains(&name)) else {
         let error = undefined();

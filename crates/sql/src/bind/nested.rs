@@ -697,6 +697,17 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(call(name, vec![cast(value.expr, common), list, op], Type::Boolean), span))
     }
 
+    /// `value IN list`, the list first: whether it is among the elements, of which a NULL is equal to none.
+    pub(super) fn among_elements(&self, arguments: &[Bound], span: Span) -> Result<Bound> {
+        if let Some(expr) = self.nested_call("list_contains", arguments, span)? {
+            return Ok(Bound::typed(fold::fold(expr), span));
+        }
+        let of = arguments.first().map_or(Type::Null, Bound::ty);
+        let error = Error::new(SqlState::DatatypeMismatch, format!("IN takes a list, not {of}"))
+            .with_hint("write value IN (a, b) or value IN [a, b]");
+        Err(self.at(error, arguments.first().map_or(span, |list| list.span)))
+    }
+
     /// A function of nested values or JSON, by any of its names; `None` when there is none for these arguments.
     pub(super) fn nested_call(&self, name: &str, arguments: &[Bound], span: Span) -> Result<Option<Expr>> {
         nested_calls::bind(self, name, arguments, span).map_err(|e| match e.position() {

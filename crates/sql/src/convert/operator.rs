@@ -6,7 +6,10 @@ use syntax::tree::{self, ExprKind, OperatorKind};
 use types::{Error, Result};
 
 use super::Converter;
+use super::call::{listed, plain, unnamed};
 use super::expr::bracketed;
+use super::query::marker;
+use crate::made::IN_LIST;
 
 impl Converter<'_> {
     /// An operator before its operand.
@@ -140,16 +143,10 @@ impl Converter<'_> {
             tree::InSet::Query(query) => {
                 ast::Expr::InSubquery { expr, subquery: Box::new(self.query(query)?), negated }
             }
+            // A list's elements; one that is NULL is no value that could be equal.
             tree::InSet::Expr(list) => {
-                let error = Error::unsupported("IN without parentheses is not supported");
-                let written = self.text_of(list.span);
-                let hint = match &list.kind {
-                    ExprKind::Column(_) => {
-                        format!("write list_contains({written}, value), or value = ANY ({written})")
-                    }
-                    _ => "write list_contains(list, value), or value = ANY (list)".to_owned(),
-                };
-                return Err(self.at(error.with_hint(hint), list.span));
+                let between = Span { start: test.expr.span.end, end: list.span.start };
+                negated_if(negated, made_call(IN_LIST, vec![self.expr(list)?, *expr], between))
             }
         })
     }
@@ -191,11 +188,11 @@ impl Converter<'_> {
                 ast::Expr::RLike { negated, expr, pattern, regexp }
             }
             tree::LikeKind::RLike => return Err(self.unsupported("ESCAPE of a regular expression", at)),
-            tree::LikeKind::Glob => {
-                let error = Error::unsupported("GLOB between two values is not supported")
-                    .with_hint("write LIKE with % and _, or ~ with a regular expression");
-                return Err(self.at(error, between));
+            tree::LikeKind::Glob if escape_char.is_none() => {
+                let call = made_call(plan::functions::GLOB, vec![*expr, *pattern], between);
+                negated_if(negated, call)
             }
+            tree::LikeKind::Glob => return Err(self.unsupported("ESCAPE behind GLOB", at)),
         })
     }
 
@@ -271,6 +268,19 @@ impl Converter<'_> {
                 ast::Expr::AnyOp { left, compare_op, right, is_some }
             }
         }
+    }
+}
+
+/// A call that stands for an operator between two values, whose place it gets.
+fn made_call(name: &str, values: Vec<ast::Expr>, at: Span) -> ast::Expr {
+    let name = ast::ObjectName(vec![ast::ObjectNamePart::Identifier(marker(name, at))]);
+    ast::Expr::Function(plain(name, listed(values.into_iter().map(unnamed).collect())))
+}
+
+fn negated_if(negated: bool, test: ast::Expr) -> ast::Expr {
+    match negated {
+        true => ast::Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(test) },
+        false => test,
     }
 }
 

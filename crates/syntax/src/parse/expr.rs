@@ -253,6 +253,7 @@ impl Parser<'_> {
         let next = self.peek_at(ahead);
         super::literal::is_text(next.kind)
             || matches!(next.kind, Kind::LeftParen | Kind::Parameter | Kind::Question)
+            || self.word_at(ahead) == K::NULL
             || self.is_name_at(ahead)
     }
 
