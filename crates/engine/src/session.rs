@@ -619,6 +619,7 @@ fn changing(statement: &Statement) -> Option<&'static str> {
         Statement::Insert { .. } => "INSERT",
         // As PostgreSQL calls it.
         Statement::ChangingQuery(_) => "SELECT",
+        Statement::CopyTo { query, .. } if query.common.iter().any(|query| query.change.is_some()) => "COPY",
         Statement::Modify(modification) => match modification.change.kind {
             K::Insert => "INSERT",
             K::Update => "UPDATE",

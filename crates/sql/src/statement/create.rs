@@ -79,7 +79,7 @@ impl Context<'_> {
                         .with_hint("the query's columns have types already; cast them there");
                 return Err(self.at(error, column.name.span));
             }
-            let mut query = self.binder().query(query)?;
+            let mut query = self.top_query(query)?;
             if let Some(extra) = self.column_names.get(query.output.len()) {
                 let error =
                     Error::new(SqlState::SyntaxError, "CREATE TABLE AS has more column names than columns");

@@ -214,7 +214,7 @@ impl Context<'_> {
         let mut all = copy_options(options, legacy)?;
         all.extend_from_slice(self.copy_options);
         let query = match source {
-            CopySource::Query(query) => self.binder().query(query)?,
+            CopySource::Query(query) => self.copied_query(query)?,
             CopySource::Table { table_name, columns } => {
                 // A table is copied as the query that names its columns is: views and files are tables here too.
                 let list = match columns.is_empty() {

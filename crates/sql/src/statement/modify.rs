@@ -1,7 +1,7 @@
 //! UPDATE, DELETE, MERGE, TRUNCATE, and the INSERTs that do more than insert.
 
-use plan::Statement;
 use plan::statement::ObjectName;
+use plan::{LogicalQuery, Statement};
 use sqlparser::ast::{
     Assignment, AssignmentTarget, CascadeOption, ConflictTarget, Delete, DoUpdate, Expr as Ast, FromTable,
     Ident, Insert, Merge, ObjectName as NameSyntax, OnConflict, OnConflictAction, OnInsert, OutputClause,
@@ -102,13 +102,56 @@ impl Context<'_> {
 
     /// A query with changes of rows in its WITH; `None` for others.
     pub(super) fn changing_query(&self, query: &Query) -> Option<Result<Statement>> {
+        let planned = self.query_of_changes(query)?;
+        Some(planned.map(|query| Statement::ChangingQuery(Box::new(query))))
+    }
+
+    fn query_of_changes(&self, query: &Query) -> Option<Result<LogicalQuery>> {
         let with = query.with.as_ref()?;
         if !with.cte_tables.iter().any(|cte| changes_rows(&cte.query)) {
             return None;
         }
         let bare = Query { with: None, ..query.clone() };
-        let planned = self.binder_with(Some(with)).and_then(|binder| binder.query_of_changes(&bare));
-        Some(planned.map(|query| Statement::ChangingQuery(Box::new(query))))
+        Some(self.binder_with(Some(with)).and_then(|binder| binder.query_of_changes(&bare)))
+    }
+
+    /// A query at the top of a statement that does something with its rows: its WITH may change rows.
+    pub(super) fn top_query(&self, query: &Query) -> Result<LogicalQuery> {
+        self.query_of_changes(query).unwrap_or_else(|| self.binder().query(query))
+    }
+
+    /// The query of COPY TO, or the rows that a change of rows there returns.
+    pub(super) fn copied_query(&self, query: &Query) -> Result<LogicalQuery> {
+        const NAME: &str = "copied rows";
+        if !changes_rows(query) {
+            return self.top_query(query);
+        }
+        let returns = match query.body.as_ref() {
+            SetExpr::Insert(Syntax::Insert(insert)) => insert.returning.is_some(),
+            SetExpr::Update(Syntax::Update(update)) => update.returning.is_some(),
+            SetExpr::Delete(Syntax::Delete(delete)) => delete.returning.is_some(),
+            SetExpr::Merge(Syntax::Merge(merge)) => merge.output.is_some(),
+            _ => return Err(odd_form("COPY")),
+        };
+        if !returns {
+            let error = Error::unsupported("COPY query must have a RETURNING clause");
+            return Err(error.at(place::START));
+        }
+        // The change goes into a WITH, behind its own.
+        let text = format!("WITH \"{NAME}\" AS (SELECT 1) SELECT * FROM \"{NAME}\"");
+        let Syntax::Query(mut around) = crate::parse::statement(&text)?.statement else {
+            return Err(Error::internal("a query is a query"));
+        };
+        let Query { with: own, .. } = query;
+        let with = around.with.as_mut().ok_or_else(|| Error::internal("a WITH without its queries"))?;
+        for cte in &mut with.cte_tables {
+            *cte.query = Query { with: None, ..query.clone() };
+        }
+        if let Some(own) = own {
+            with.recursive = own.recursive;
+            with.cte_tables.splice(0..0, own.cte_tables.iter().cloned());
+        }
+        self.top_query(&around)
     }
 
     pub(super) fn update(&self, update: &Update, with: Option<&With>) -> Result<Statement> {
