@@ -8,6 +8,7 @@ use types::{Error, Result, SqlState, Type, Value, cast, decimal};
 use vector::nested::PayloadBuilder;
 use vector::{Vector, VectorBuilder};
 
+use super::gathered::joined_bits;
 use super::{Kernel, bytes, text};
 
 pub(super) fn named(name: &str) -> Option<Kernel> {
@@ -44,9 +45,9 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
             |inputs, ty, rows| fold(inputs, ty, rows, |values, _| Ok(kurtosis(values, false)))
         }
         "list_entropy" => entropy,
-        "list_bit_and" => |inputs, ty, rows| fold(inputs, ty, rows, |v, ty| bits(v, ty, |a, b| a & b)),
-        "list_bit_or" => |inputs, ty, rows| fold(inputs, ty, rows, |v, ty| bits(v, ty, |a, b| a | b)),
-        "list_bit_xor" => |inputs, ty, rows| fold(inputs, ty, rows, |v, ty| bits(v, ty, |a, b| a ^ b)),
+        "list_bit_and" => |inputs, ty, rows| fold(inputs, ty, rows, |v, ty| bits(v, ty, "AND", |a, b| a & b)),
+        "list_bit_or" => |inputs, ty, rows| fold(inputs, ty, rows, |v, ty| bits(v, ty, "OR", |a, b| a | b)),
+        "list_bit_xor" => |inputs, ty, rows| fold(inputs, ty, rows, |v, ty| bits(v, ty, "XOR", |a, b| a ^ b)),
         "list_bool_and" => |inputs, ty, rows| {
             fold(inputs, ty, rows, |values, _| {
                 Ok(truth(values, |v| v.iter().all(|b| b.as_bool() == Some(true))))
@@ -284,7 +285,11 @@ fn entropy(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     Ok(builder.finish())
 }
 
-fn bits(values: &[Value], ty: Type, combine: impl Fn(i128, i128) -> i128) -> Result<Value> {
+/// Of integers, or of strings of bits; `verb` says in an error what was to be done.
+fn bits(values: &[Value], ty: Type, verb: &str, combine: impl Fn(i128, i128) -> i128) -> Result<Value> {
+    if ty.is_bits() {
+        return joined_bits(values, verb, |a, b| combine(a.into(), b.into()) as u8);
+    }
     match values.iter().filter_map(Value::as_i128).reduce(combine) {
         Some(result) => Value::of_integer(result, ty).ok_or_else(|| Error::out_of_range(&ty)),
         None => Ok(Value::Null),

@@ -8,6 +8,7 @@ mod array;
 mod distance;
 mod file_names;
 mod fold;
+mod gathered;
 mod growing;
 mod json;
 mod json_change;
@@ -40,6 +41,7 @@ pub(crate) fn named(name: &str) -> Option<Kernel> {
         .or_else(|| regular::named(name))
         .or_else(|| text::named(name))
         .or_else(|| fold::named(name))
+        .or_else(|| gathered::named(name))
         .or_else(|| distance::named(name))
         .or_else(|| json::named(name))
         .or_else(|| json_change::named(name))

@@ -23,7 +23,7 @@ use super::packing::{
 };
 use super::scope::Scope;
 use super::subquery::Pending;
-use super::{coerce, intervals, nested, operator, own};
+use super::{coerce, composed, intervals, nested, operator, own};
 use crate::place;
 
 /// Digits an average has beyond its argument's scale.
@@ -80,7 +80,7 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
     Some(match name {
         "count" => A::Count,
         "sum" => A::Sum,
-        "avg" => A::Avg,
+        "avg" | "mean" => A::Avg,
         "min" => A::Min,
         "max" => A::Max,
         "bool_and" | "every" => A::BoolAnd,
@@ -123,13 +123,13 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
         "median" | "approx_median" | "quantile_cont" | "percentile_cont" => {
             A::QuantileCont { fraction: HALF?, descending: false }
         }
-        "quantile" | "quantile_disc" | "percentile_disc" | "approx_quantile" => {
+        "quantile" | "quantile_disc" | "percentile_disc" | "approx_quantile" | "reservoir_quantile" => {
             A::QuantileDisc { fraction: HALF?, descending: false }
         }
         // Exact, which an approximation may be.
         "approx_count_distinct" | "approx_distinct" => A::Count,
         "count_if" | "countif" => A::Count,
-        _ => return None,
+        _ => return composed::function_named(name),
     })
 }
 
@@ -313,6 +313,9 @@ impl<'a> ExprBinder<'_, 'a> {
         span: Span,
     ) -> Result<AggregateArguments> {
         use AggregateFunction as A;
+        if let Some(composed) = self.composed(name, call, span)? {
+            return Ok(composed);
+        }
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
         let mut filter = match &call.filter {
@@ -453,7 +456,10 @@ impl<'a> ExprBinder<'_, 'a> {
         // The mode is the least of the most frequent values, as in that order, unless another order is asked for.
         let counted =
             function == A::Mode && !(order.is_empty() || (call.within_group.len() == 1 && !descending));
-        let ordered = counted || matches!(function, A::StringAgg { .. } | A::Arrival { .. } | A::AnyValue);
+        let in_order = composed::in_order(&function, bound.ty());
+        let ordered = counted
+            || in_order.is_some()
+            || matches!(function, A::StringAgg { .. } | A::Arrival { .. } | A::AnyValue);
         for item in order {
             let key = self.bind(&item.expr)?;
             super::check_depth(&key.expr)?;
@@ -566,7 +572,15 @@ impl<'a> ExprBinder<'_, 'a> {
         if averages || (function == A::Sum && bound.ty() == Type::Interval) {
             return intervals::sums(bound.expr, averages, distinct, filter, name).map_err(refuse);
         }
+        if matches!(function, A::BitAnd | A::BitOr | A::BitXor) && bound.ty().is_bits() {
+            let ty = bound.ty();
+            let of_list = composed::of_bits(&function);
+            return composed::folded(of_list, bound.expr, ty, distinct, filter, keys);
+        }
         let (mut argument, ty) = typed(&function, bound, text)?;
+        if let (Some(of_list), false) = (in_order, keys.is_empty()) {
+            return composed::folded(of_list, cast(argument, ty), ty, distinct, filter, keys);
+        }
         if !keys.is_empty() && matches!(function, A::StringAgg { .. }) {
             argument = where_there(vec![is_there(argument.clone())], ordered_row(keys, argument));
         }

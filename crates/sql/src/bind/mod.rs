@@ -15,6 +15,7 @@ mod casts;
 pub(crate) mod coerce;
 mod columns;
 mod common_queries;
+mod composed;
 pub(crate) mod conflict;
 mod date_part;
 mod decorrelate;

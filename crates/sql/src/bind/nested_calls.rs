@@ -563,11 +563,13 @@ impl Call<'_, '_, '_> {
             "count" => (function, Type::BigInt, element),
             "approx_count_distinct" => ("unique", Type::BigInt, element),
             "entropy" => (function, Type::Double, element),
-            "bit_and" | "bit_or" | "bit_xor" if element.is_integer() || element == Type::Null => {
+            "bit_and" | "bit_or" | "bit_xor"
+                if element.is_integer() || element.is_bits() || element == Type::Null =>
+            {
                 (function, element, element)
             }
-            "fsum" | "kahan_sum" | "sumkahan" if numeric => ("sum", Type::Double, Type::Double),
-            "favg" if numeric => ("avg", Type::Double, element),
+            "fsum" | "kahan_sum" | "sumkahan" if numeric => ("fsum", Type::Double, Type::Double),
+            "favg" if numeric => ("favg", Type::Double, Type::Double),
             "sem" | "skewness" | "kurtosis" | "kurtosis_pop" if numeric => (function, Type::Double, element),
             "sum" if numeric => {
                 let ty = match element {

@@ -13,6 +13,7 @@ use super::{literal, operator};
 
 /// Every name that is known here.
 pub(super) const NAMES: &[&str] = &[
+    "is_histogram_other_bin",
     "parse_formatted_bytes",
     "parse_path",
     "path_join",
@@ -44,6 +45,9 @@ impl Call<'_, '_, '_> {
     /// Functions of structs as rows of values.
     pub(super) fn of_rows(&self) -> Result<Option<Expr>> {
         let Some(of) = self.arguments.first() else { return Ok(None) };
+        if self.name == "is_histogram_other_bin" && self.arguments.len() == 1 {
+            return self.binder.is_other_bin(of.clone()).map(Some);
+        }
         let fields = of.ty().fields();
         if of.is_null()
             && self.name != "struct_update"

@@ -31,8 +31,14 @@ pub(crate) enum Packed {
     Histogram { list: Type, map: Type },
     /// The slots of a list of the type, in whose order the first of its most frequent elements is asked for.
     Mode(Type),
-    /// The slots of a list, of whose elements the median distance from their median is asked for, of the type.
-    Deviation { list: Type, ty: Type },
+    /// The slots of a list, of which a function makes a value of the type; further results are its other arguments.
+    Fold { list: Type, function: &'static str, ty: Type },
+    /// The deviation of a mean's values, whose count is a further result: the error of the mean.
+    ErrorOfMean,
+    /// A logarithm.
+    Exponential,
+    /// A sum that is divided by a further result; by zero it is not a number.
+    Quotient,
     /// The pieces of an array or of an object.
     Json { object: bool, ty: Type },
     /// The months of an interval; its other parts, and a count for an average, are in further results.
@@ -61,8 +67,28 @@ impl Packed {
                 let element = list.element().unwrap_or(Type::Null);
                 call("list_first_mode", vec![call("list_of_slots", vec![result], list)], element)
             }
-            Packed::Deviation { list, ty } => {
-                call("list_mad", vec![call("list_of_slots", vec![result], list)], ty)
+            Packed::Fold { list, function, ty } => {
+                let mut arguments = vec![call("list_of_slots", vec![result], list)];
+                arguments.extend(others);
+                call(function, arguments, ty)
+            }
+            Packed::ErrorOfMean => {
+                let count = others.into_iter().next().unwrap_or_else(|| super::null_of(Type::BigInt));
+                let root = call("sqrt", vec![super::coerce::cast(count, Type::Double)], Type::Double);
+                where_there(vec![is_there(result.clone())], quotient(result, root))
+            }
+            Packed::Exponential => call("exp", vec![result], Type::Double),
+            Packed::Quotient => {
+                let by = others.into_iter().next().unwrap_or_else(|| super::null_of(Type::Double));
+                let nothing = Expr::literal(Value::F64(0.0), Type::Double);
+                let none = Expr::compare(types::Comparison::Equal, by.clone(), nothing);
+                let undefined = where_there(
+                    vec![is_there(result.clone())],
+                    Expr::literal(Value::F64(f64::NAN), Type::Double),
+                );
+                let otherwise = Some(Box::new(quotient(result, by)));
+                let kind = ExprKind::Case { branches: vec![(none, undefined)], otherwise };
+                Expr::new(kind, Type::Double)
             }
             Packed::Interval => {
                 let sums = std::iter::once(result).chain(others).collect();
@@ -74,6 +100,12 @@ impl Packed {
             }
         }
     }
+}
+
+fn quotient(left: Expr, right: Expr) -> Expr {
+    let (left, right) = (Box::new(left), Box::new(right));
+    let kind = ExprKind::Arithmetic { op: plan::Arithmetic::Divide, left, right, checked: true };
+    Expr::new(kind, Type::Double)
 }
 
 impl AggregateArguments {
@@ -129,7 +161,7 @@ pub(super) fn piece(name: &str, value: Expr, second: Option<Expr>) -> Result<(Ex
                 return Err(Error::new(SqlState::UndefinedFunction, message)
                     .with_hint("it takes numbers, dates and times"));
             };
-            Packed::Deviation { list, ty }
+            Packed::Fold { list, function: "list_mad", ty }
         }
         _ => Packed::List(list),
     };

@@ -71,6 +71,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "NULL",
         ),
         (
+            "is_histogram_other_bin",
+            "is_histogram_other_bin(bin)",
+            "Whether it is the bin that histogram counts values in that are in no other.",
+            "is_histogram_other_bin(2147483647)",
+            "true",
+        ),
+        (
             "try",
             "try(expression)",
             "The expression's value, or NULL for a row whose values are at fault: a division by zero, an overflow, a text \
