@@ -12,8 +12,10 @@
 
 use std::sync::OnceLock;
 
+use super::few;
 use super::rows::RowGroups;
 use super::text::TextColumn;
+use crate::hashing::hash_bytes;
 
 #[derive(Debug)]
 pub(super) enum Values {
@@ -195,6 +197,7 @@ fn choose_of<T: Copy>(
     choice: Choice,
     order: impl Fn(&T, &T) -> std::cmp::Ordering,
     same: impl Fn(T, T) -> bool,
+    hash: impl Fn(T) -> u64,
 ) -> Option<T> {
     if values.is_empty() {
         return None;
@@ -205,11 +208,41 @@ fn choose_of<T: Copy>(
             return Some(*values.select_nth_unstable_by(place, order).1);
         }
         Choice::Mode => {
+            if let Some(counts) = few::counts(values, hash, &same) {
+                return few::most_frequent(&counts, order);
+            }
             values.sort_unstable_by(order);
             runs(values.len(), |a, b| same(values[a], values[b])).0
         }
     };
     values.get(place).copied()
+}
+
+/// The entropy of one group's values.
+fn entropy_of<T: Copy>(
+    values: &mut [T],
+    order: impl Fn(&T, &T) -> std::cmp::Ordering,
+    same: impl Fn(T, T) -> bool,
+    hash: impl Fn(T) -> u64,
+) -> f64 {
+    if let Some(counts) = few::counts(values, hash, &same) {
+        return few::entropy(&counts);
+    }
+    values.sort_unstable_by(order);
+    runs(values.len(), |a, b| same(values[a], values[b])).1
+}
+
+fn integer_hash(value: i64) -> u64 {
+    few::spread(value as u64)
+}
+
+fn wide_hash(value: i128) -> u64 {
+    few::spread(value as u64 ^ few::spread((value >> 64) as u64))
+}
+
+/// Both zeros have one hash.
+fn float_hash(key: i64) -> u64 {
+    few::spread((keyed_float(key) + 0.0).to_bits())
 }
 
 /// The number a fraction of the way through one group's values, 0 where there are none.
@@ -295,22 +328,26 @@ impl Collected {
         let arranged = self.arranged();
         match (&arranged.values, &self.values) {
             (ArrangedValues::Integers(v), _) => {
-                let pick = |values: &mut [i64]| choose_of(values, choice, i64::cmp, |a, b| a == b);
+                let pick =
+                    |values: &mut [i64]| choose_of(values, choice, i64::cmp, |a, b| a == b, integer_hash);
                 Chosen::Integers(arranged.groups(v, start, end, pick))
             }
             (ArrangedValues::Wide(v), _) => {
-                let pick = |values: &mut [i128]| choose_of(values, choice, i128::cmp, |a, b| a == b);
+                let pick =
+                    |values: &mut [i128]| choose_of(values, choice, i128::cmp, |a, b| a == b, wide_hash);
                 Chosen::Wide(arranged.groups(v, start, end, pick))
             }
             (ArrangedValues::Floats(v), _) => {
-                let pick =
-                    |values: &mut [i64]| choose_of(values, choice, i64::cmp, same_float).map(keyed_float);
+                let pick = |values: &mut [i64]| {
+                    choose_of(values, choice, i64::cmp, same_float, float_hash).map(keyed_float)
+                };
                 Chosen::Floats(arranged.groups(v, start, end, pick))
             }
             (ArrangedValues::Texts(v), Values::Texts(texts)) => {
                 let text = |at: u32| texts.get(at as usize);
+                let order = |a: &u32, b: &u32| text(*a).cmp(text(*b));
                 let pick = |values: &mut [u32]| {
-                    choose_of(values, choice, |a, b| text(*a).cmp(text(*b)), |a, b| text(a) == text(b))
+                    choose_of(values, choice, order, |a, b| text(a) == text(b), |a| hash_bytes(text(a)))
                         .map(text)
                 };
                 Chosen::Texts(arranged.groups(v, start, end, pick))
@@ -333,22 +370,17 @@ impl Collected {
     pub(super) fn entropies(&self, start: usize, end: usize) -> Vec<f64> {
         let arranged = self.arranged();
         match (&arranged.values, &self.values) {
-            (ArrangedValues::Integers(v), _) => arranged.groups(v, start, end, |values| {
-                values.sort_unstable();
-                runs(values.len(), |a, b| values[a] == values[b]).1
-            }),
-            (ArrangedValues::Wide(v), _) => arranged.groups(v, start, end, |values| {
-                values.sort_unstable();
-                runs(values.len(), |a, b| values[a] == values[b]).1
-            }),
-            (ArrangedValues::Floats(v), _) => arranged.groups(v, start, end, |values| {
-                values.sort_unstable();
-                runs(values.len(), |a, b| same_float(values[a], values[b])).1
-            }),
+            (ArrangedValues::Integers(v), _) => arranged
+                .groups(v, start, end, |values| entropy_of(values, i64::cmp, |a, b| a == b, integer_hash)),
+            (ArrangedValues::Wide(v), _) => arranged
+                .groups(v, start, end, |values| entropy_of(values, i128::cmp, |a, b| a == b, wide_hash)),
+            (ArrangedValues::Floats(v), _) => {
+                arranged.groups(v, start, end, |values| entropy_of(values, i64::cmp, same_float, float_hash))
+            }
             (ArrangedValues::Texts(v), Values::Texts(texts)) => arranged.groups(v, start, end, |values| {
                 let text = |at: u32| texts.get(at as usize);
-                values.sort_unstable_by(|a, b| text(*a).cmp(text(*b)));
-                runs(values.len(), |a, b| text(values[a]) == text(values[b])).1
+                let order = |a: &u32, b: &u32| text(*a).cmp(text(*b));
+                entropy_of(values, order, |a, b| text(a) == text(b), |a| hash_bytes(text(a)))
             }),
             (ArrangedValues::Texts(_), _) => panic!("places of texts come from texts"),
         }

@@ -19,6 +19,7 @@ pub mod collected;
 mod columns;
 pub mod direct;
 pub mod extremes;
+mod few;
 pub mod keys;
 pub mod layout;
 pub mod moments;
