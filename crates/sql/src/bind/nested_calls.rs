@@ -618,7 +618,13 @@ impl Call<'_, '_, '_> {
                 Type::map(Type::Null, Type::Null)?,
             ),
             ("map", 2, _) => {
-                let (Some(key), Some(value)) = (self.list_at(0), self.list_at(1)) else { return Ok(None) };
+                // A NULL of no type is that of a list of them.
+                let element =
+                    |at: usize| self.list_at(at).or(self.arguments[at].is_null().then_some(Type::Null));
+                let (Some(key), Some(value)) = (element(0), element(1)) else { return Ok(None) };
+                if self.arguments.iter().any(Bound::is_null) {
+                    return Ok(Some(super::null_of(Type::map(key, value)?)));
+                }
                 call("map", vec![first(), self.argument(1).expr], Type::map(key, value)?)
             }
             ("map_keys", 1, Some((key, _))) => call("map_keys", vec![first()], Type::list(key)?),

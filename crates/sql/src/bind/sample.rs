@@ -95,12 +95,8 @@ impl<'a> Binder<'a> {
     fn sampled(&mut self, mut plan: LogicalPlan, wanted: Wanted) -> Result<LogicalPlan> {
         let Wanted { method, amount, rows, seed, span } = wanted;
         let refuse = |message: &str| Error::new(SqlState::InvalidSampleArgument, message);
+        // So many rows are taken one by one whatever the method: SYSTEM lets blocks be taken, and does not ask for it.
         if rows {
-            if method == Some(SampleMethod::System) {
-                let error = Error::unsupported("SYSTEM takes a percentage, not a number of rows")
-                    .with_hint("use RESERVOIR, or say nothing");
-                return Err(self.error_at(error, span));
-            }
             if !(0.0..=9e15).contains(&amount) || amount.fract() != 0.0 {
                 return Err(self.error_at(refuse("a sample takes a whole number of rows"), span));
             }
