@@ -48,7 +48,8 @@ pub(super) fn most_frequent<T: Copy>(
 pub(super) fn entropy<T>(counts: &[(T, usize)]) -> f64 {
     let total: usize = counts.iter().map(|(_, count)| count).sum();
     let shares = counts.iter().map(|(_, count)| *count as f64 / total as f64);
-    (-shares.map(|share| share * share.log2()).sum::<f64>()).max(0.0)
+    // One value has none: no -0.
+    (-shares.map(|share| share * share.log2()).sum::<f64>()).max(0.0) + 0.0
 }
 
 /// A hash of a whole number.
