@@ -122,8 +122,12 @@ impl Lexer<'_> {
             byte if is_operator_byte(byte) => self.operator(),
             _ => {
                 let found = self.text.get(start..).and_then(|rest| rest.chars().next()).unwrap_or('?');
-                let message = format!("syntax error at or near \"{}\"", found.escape_debug());
-                return Err(self.error(start, message));
+                let shown = if found == '\\' { found.to_string() } else { found.escape_debug().to_string() };
+                let error = self.error(start, format!("syntax error at or near \"{shown}\""));
+                return Err(match found {
+                    '\\' => error.with_hint("a command of the shell has a line of its own"),
+                    _ => error,
+                });
             }
         })
     }

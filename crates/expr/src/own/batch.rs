@@ -174,6 +174,44 @@ impl LastDay {
     }
 }
 
+/// Texts of days that a template without times has made already: each day's in its slot.
+struct Days {
+    /// Empty where the text does not depend on the day alone.
+    slots: Vec<(i64, String)>,
+    text: String,
+}
+
+impl Days {
+    const SLOTS: usize = 1024;
+
+    fn of(template: &str, zone: Zone) -> Self {
+        let times = ["H", "I", "M", "S", "g", "f", "n", "p", "c", "X", "T", "z", "Z"];
+        let of_day = zone == Zone::Utc && !times.iter().any(|part| template.contains(part));
+        let slots = if of_day { vec![(i64::MIN, String::new()); Self::SLOTS] } else { vec![] };
+        Days { slots, text: String::new() }
+    }
+    fn text(&mut self, micros: i64, template: &str, zone: Zone) -> Result<&str> {
+        let day = micros.div_euclid(MICROS_PER_DAY);
+        let at = day.rem_euclid(Self::SLOTS as i64) as usize;
+        let infinite = datetime::is_infinite(micros);
+        let known = self.slots.get(at).is_some_and(|(known, _)| *known == day && !infinite);
+        let slot = match self.slots.get_mut(at) {
+            Some((of, text)) => {
+                *of = if infinite { i64::MIN } else { day };
+                text
+            }
+            None => &mut self.text,
+        };
+        if known {
+            return Ok(slot);
+        }
+        stop::spend(super::ROW_UNITS);
+        slot.clear();
+        time_format::push_formatted(slot, micros, template, zone)?;
+        Ok(slot)
+    }
+}
+
 /// `strftime` with a constant template.
 fn formatted(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
     let (first, second) = (inputs.first()?, inputs.get(1)?);
@@ -187,18 +225,21 @@ fn formatted(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option
     };
     let values = operand::<i64>(moments, Physical::I64)?;
     let valid = all_valid(inputs, rows);
+    let mut days = Days::of(template, zone);
     let mut out = StringBuilder::with_capacity(rows);
-    let mut text = String::new();
     let mut made = 0;
     for row in 0..rows {
-        text.clear();
-        if valid.as_ref().is_none_or(|valid| valid.is_valid(row)) {
-            stop::spend(super::ROW_UNITS);
-            let written = time_format::push_formatted(&mut text, values.at(row), template, zone);
-            made += text.len() as u64;
-            if let Err(error) = written.and_then(|()| room.ask(made, rows)) {
-                return Some(Err(error));
-            }
+        if valid.as_ref().is_some_and(|valid| valid.is_null(row)) {
+            out.push(&[]);
+            continue;
+        }
+        let text = match days.text(values.at(row), template, zone) {
+            Ok(text) => text,
+            Err(error) => return Some(Err(error)),
+        };
+        made += text.len() as u64;
+        if let Err(error) = room.ask(made, rows) {
+            return Some(Err(error));
         }
         out.push(text.as_bytes());
     }
@@ -294,6 +335,7 @@ mod tests {
             "%a %A %w %u %d %-d %b %B %m %y %Y %G %V %U %W %H %I %p %M %S %g %f %n %j %z %c %x %X %%";
         check("strftime", &[plain.clone(), text(template, rows)], Type::Text);
         check("strftime", &[text("%-m/%F", rows), plain.clone()], Type::Text);
+        check("strftime", &[plain.clone(), text("%a %d %b %y %j %%", rows)], Type::Text);
         let floats: Vec<Value> = (0..rows)
             .map(|i| if i % 5 == 0 { Value::Null } else { Value::F64(i as f64 / 3.0 - 40.0) })
             .collect();

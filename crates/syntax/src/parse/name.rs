@@ -21,7 +21,10 @@ impl Parser<'_> {
         match token.kind {
             // A dot makes a schema's name of a word that belongs to joins.
             Kind::Word => {
+                // ANY and SOME mean something before a parenthesis alone.
+                let quantifier = matches!(token.keyword, K::ANY | K::SOME);
                 !token.keyword.is_reserved()
+                    || (quantifier && self.peek_at(ahead + 1).kind != Kind::LeftParen)
                     || (token.keyword.names_function() && self.peek_at(ahead + 1).kind == Kind::Dot)
             }
             Kind::QuotedName | Kind::UnicodeName => true,

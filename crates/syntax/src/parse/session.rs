@@ -180,6 +180,10 @@ impl Parser<'_> {
                 Kind::Comma | Kind::RightParen => None,
                 _ => Some(p.option_value()?),
             };
+            if p.is_kind(Kind::Word) {
+                let hint = "a comma is missing between two options, or brackets around a list of values";
+                return Err(p.expected(", or )").with_hint(hint));
+            }
             Ok(SetOption { name, value })
         })
     }
