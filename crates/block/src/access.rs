@@ -1,5 +1,5 @@
-//! The micro-optimizer: which way a block evaluates one predicate (Chasseur 2015, section 2.3; the order of preference
-//! of the original system is replaced by costs).
+//! The micro-optimizer: which way a block evaluates one predicate (Chasseur 2015, section 2.3). Where the original
+//! system has an order of preference, costs decide here.
 //!
 //! | path | when it can | cost |
 //! | --- | --- | --- |
@@ -32,18 +32,28 @@ use crate::{AccessCounters, IndexKind};
 /// How a predicate was evaluated on a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AccessPath {
+    /// The block's minimum, maximum and NULLs decided; no row was read.
     Bounds,
+    /// Binary search in a sorted column.
     Search,
+    /// The Bloom filter: no value searched for occurs.
     Bloom,
+    /// Zone aggregates, with a scan of the zones that they do not decide.
     Aggregates,
+    /// The B+-tree.
     Tree,
+    /// Bit slices.
     WeavingVertical,
+    /// Packed codes.
     WeavingHorizontal,
+    /// All rows.
     Scan,
+    /// Only the rows still selected, one by one.
     Probe,
 }
 
 impl AccessPath {
+    /// In the order of the variants; `AccessCounters::paths` is indexed alike.
     pub const ALL: [AccessPath; 9] = [
         AccessPath::Bounds,
         AccessPath::Search,
@@ -55,6 +65,7 @@ impl AccessPath {
         AccessPath::Scan,
         AccessPath::Probe,
     ];
+    /// The name that EXPLAIN ANALYZE shows.
     pub fn name(self) -> &'static str {
         match self {
             AccessPath::Bounds => "bounds",

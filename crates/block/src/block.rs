@@ -1,7 +1,7 @@
 //! A sealed block: its bytes, and the tuple store that reads them.
 //!
 //! A table that gains or loses a column keeps its blocks' bytes: a block can be made of some of another's columns
-//! (`of_columns`), or of the columns of two (`beside`), and shares their memory.
+//! (`of_columns`), or of the columns of two side by side (`beside`), and shares their memory.
 //!
 //! ```text
 //!  places    column of the block -> part, column of its store
@@ -47,12 +47,15 @@ pub struct AccessCounters {
 }
 
 impl AccessCounters {
+    /// `strings_decoded` so far.
     pub fn strings_decoded(&self) -> u64 {
         self.strings_decoded.load(Relaxed)
     }
+    /// `predicates_on_codes` so far.
     pub fn predicates_on_codes(&self) -> u64 {
         self.predicates_on_codes.load(Relaxed)
     }
+    /// `predicates_by_bounds` so far.
     pub fn predicates_by_bounds(&self) -> u64 {
         self.predicates_by_bounds.load(Relaxed)
     }
@@ -66,18 +69,18 @@ impl AccessCounters {
 /// parts.
 #[derive(Debug)]
 pub struct Part {
-    /// What whoever keeps blocks calls this run of bytes.
+    /// This run's name in the catalog, once it has one.
     identity: OnceLock<u64>,
     pub(crate) bytes: Buffer,
-    /// Of the encoding.
+    /// Bytes of the encoding; the memory may be a little longer.
     pub(crate) length: usize,
     pub(crate) store: Box<dyn TupleStore>,
     /// Extents with the position of their first checksum, for `verify`.
     pub(crate) checked: Vec<(Extent, usize)>,
     pub(crate) checksums_at: usize,
-    /// By which indices beside it know it.
+    /// Identifies these bytes to indices that are kept apart from them.
     pub(crate) metadata_checksum: u64,
-    /// Who brings the columns, where `bytes` are not there.
+    /// Reads the columns, where `bytes` are not in memory.
     pub(crate) source: Option<Arc<dyn Source>>,
     /// Indices that lie in these bytes, with the number of their section.
     pub(crate) indices: Vec<(u32, Arc<Index>)>,
@@ -89,7 +92,7 @@ pub(crate) struct BlockIndex {
     pub(crate) column: usize,
     pub(crate) kind: IndexKind,
     pub(crate) bytes: usize,
-    /// Of the part that its column lies in, or of the one beside.
+    /// Number of its section, in the part that holds its column or in its own part `beside`.
     pub(crate) section: u32,
     /// `None` when it is not there: a source brings it when it is pinned.
     pub(crate) index: Option<Arc<Index>>,
@@ -144,7 +147,7 @@ impl Part {
             None => Ok(self.bytes.slice_with_length(0, self.length)),
         }
     }
-    /// Who brings the columns, if they come and go.
+    /// What reads the columns of a part that is not in memory as a whole; `None` when it is.
     pub fn source(&self) -> Option<&dyn Source> {
         self.source.as_deref()
     }
@@ -244,7 +247,7 @@ impl Block {
         let mut places = Vec::with_capacity(columns.len());
         for column in columns {
             let (part, at) = self.places[*column];
-            // Parts of which no column is left are let go.
+            // Parts without a remaining column are dropped.
             let part = *renumbered[part as usize].get_or_insert_with(|| {
                 parts.push(self.parts[part as usize].clone());
                 parts.len() as u32 - 1
@@ -295,7 +298,7 @@ impl Block {
         &self.places
     }
 
-    /// The runs of bytes with indices alone, as `with_indices` put them beside.
+    /// The runs of bytes that hold indices only, as `with_indices` added them.
     pub fn index_parts(&self) -> Vec<&Arc<Part>> {
         let mut beside: Vec<&Arc<Part>> = Vec::new();
         for part in self.indices.iter().filter_map(|i| i.beside.as_ref()) {
@@ -340,7 +343,7 @@ impl Block {
         (&self.parts[part as usize], at as usize)
     }
 
-    /// A copy of `bytes` that is aligned as `open` wants it.
+    /// A copy of `bytes` aligned as `open` requires.
     pub fn aligned(bytes: &[u8]) -> Buffer {
         Buffer::from_slice_ref::<u8, _>(bytes)
     }
@@ -366,9 +369,11 @@ impl Block {
         Ok(())
     }
 
+    /// All rows; deletions are kept outside the block.
     pub fn rows(&self) -> usize {
         self.rows
     }
+    /// Columns that can be asked for; dropped ones do not count.
     pub fn columns(&self) -> usize {
         self.places.len()
     }
@@ -390,25 +395,33 @@ impl Block {
             None => Ok(self.parts[0].bytes.slice_with_length(0, self.parts[0].length)),
         }
     }
+    /// The layout that the block was encoded with.
     pub fn layout(&self) -> LayoutKind {
         self.layout
     }
+    /// The type of a column.
     pub fn ty(&self, column: usize) -> Type {
         let (part, column) = self.place(column);
         part.store.ty(column)
     }
+    /// How a column is held in this block; blocks of one table differ.
     pub fn coding(&self, column: usize) -> Coding {
         let (part, column) = self.place(column);
         part.store.coding(column)
     }
+    /// Exact bounds and NULL count of a column, and an estimate of its distinct values; long string bounds may be
+    /// cut.
     pub fn statistics(&self, column: usize) -> &ColumnStatistics {
         let (part, column) = self.place(column);
         part.store.statistics(column)
     }
+    /// The bitmap of rows that are not NULL; `None` when there is no NULL. Panics when there is one and the column is
+    /// not pinned.
     pub fn validity(&self, column: usize) -> Option<&NullBuffer> {
         let (part, column) = self.place(column);
         part.store.validity(column)
     }
+    /// What was done to this block value; its pinned views count here, too.
     pub fn counters(&self) -> &AccessCounters {
         &self.counters
     }
@@ -428,8 +441,8 @@ impl Block {
     pub fn indices(&self) -> impl Iterator<Item = (IndexSpecification, usize)> + '_ {
         self.indices.iter().map(|i| (IndexSpecification { kind: i.kind, column: i.column }, i.bytes))
     }
-    /// Builds indices on columns of the block; their bytes go wherever the owner of memory wants them, and
-    /// `with_indices` puts them beside it. Those that cannot be built on the block's data are left out.
+    /// Builds indices on columns of the block. The caller places their bytes in memory and passes them to
+    /// `with_indices`. Those that cannot be built on the block's data are left out.
     pub fn encode_indices(&self, indices: &[IndexSpecification]) -> EncodedIndices {
         self.encode_indices_of(self, indices)
     }
@@ -580,17 +593,20 @@ impl Block {
         let (part, column) = self.place(column);
         part.store.plain(column)
     }
+    /// As `plain`, where the values are 32-bit integers.
     pub fn plain_i32(&self, column: usize) -> Option<&[i32]> {
         if let Some(PlainSlice::I32(values)) = self.plain(column) { Some(values) } else { None }
     }
+    /// As `plain`, where the values are 64-bit integers.
     pub fn plain_i64(&self, column: usize) -> Option<&[i64]> {
         if let Some(PlainSlice::I64(values)) = self.plain(column) { Some(values) } else { None }
     }
+    /// As `plain`, where the values are doubles.
     pub fn plain_f64(&self, column: usize) -> Option<&[f64]> {
         if let Some(PlainSlice::F64(values)) = self.plain(column) { Some(values) } else { None }
     }
     /// The sorted distinct values of a dictionary-coded column, flat and free of NULL; one allocation per block and
-    /// column, shared by all who ask.
+    /// column, shared by all callers. `None` for other codings.
     pub fn dictionary(&self, column: usize) -> Option<Arc<Vector>> {
         let (part, column) = self.place(column);
         part.store.dictionary(column)

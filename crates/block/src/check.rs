@@ -15,6 +15,7 @@ pub struct DamagedExtent {
     pub what: String,
     /// From the block's first byte on.
     pub offset: u64,
+    /// Bytes of the damaged run: a checksum chunk, or what the header claims.
     pub length: u64,
 }
 

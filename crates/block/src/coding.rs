@@ -1,4 +1,8 @@
 //! Layouts and codings by name, and typed views of coded and plain columns.
+//!
+//! A block's layout is chosen by the table's options, the coding of each column by the encoder, block by block.
+//! Operators that work on codes match on `Coding` and take `CodeSlice` or `PlainSlice`, which borrow the block's
+//! memory: they hold one entry per row, NULL rows included, whose entry is 0. Validity is asked of the block.
 
 /// How a block lays its tuples out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -17,6 +21,7 @@ pub enum LayoutKind {
 }
 
 impl LayoutKind {
+    /// Every layout, each once.
     pub const ALL: [LayoutKind; 5] = [
         LayoutKind::ColumnStore,
         LayoutKind::CompressedColumnStore,
@@ -24,6 +29,7 @@ impl LayoutKind {
         LayoutKind::SplitRowStore,
         LayoutKind::CompressedRowStore,
     ];
+    /// The name in SQL and in catalog files; `from_name` reads it.
     pub fn name(self) -> &'static str {
         match self {
             LayoutKind::ColumnStore => "column",
@@ -33,6 +39,7 @@ impl LayoutKind {
             LayoutKind::CompressedRowStore => "compressed_row",
         }
     }
+    /// The layout that WITH (layout = ...) names, in any case; `None` for an unknown name.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "column" | "column_store" | "columnstore" => LayoutKind::ColumnStore,
@@ -89,6 +96,7 @@ impl Coding {
             Coding::Plain | Coding::Bits => None,
         }
     }
+    /// For display: `dictionary(25) in 1`, `truncated to 2, step 100`; widths are bytes.
     pub fn name(self) -> String {
         match self {
             Coding::Plain => "plain".into(),
@@ -109,6 +117,7 @@ pub enum Codes<'a> {
 }
 
 impl Codes<'_> {
+    /// One code per row of the block.
     pub fn len(&self) -> usize {
         match self {
             Codes::U8(c) => c.len(),
@@ -116,9 +125,11 @@ impl Codes<'_> {
             Codes::U32(c) => c.len(),
         }
     }
+    /// Whether the block has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// The code of a row, widened; panics beyond the last row.
     #[inline]
     pub fn get(&self, row: usize) -> u32 {
         match self {
@@ -132,7 +143,9 @@ impl Codes<'_> {
 /// A coded column: its codes and what they mean.
 #[derive(Clone, Copy, Debug)]
 pub struct CodeSlice<'a> {
+    /// One per row.
     pub codes: Codes<'a>,
+    /// Dictionary or truncated.
     pub coding: Coding,
 }
 

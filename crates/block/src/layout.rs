@@ -51,16 +51,21 @@ use types::nested::{NestedId, Shape};
 
 use crate::Coding;
 
+/// The first bytes of every block.
 pub const MAGIC: [u8; 8] = *b"QSBLOCK1";
+/// The version of a column layout without sort column and sections.
 pub const VERSION_PLAIN: u32 = 1;
-/// With row layouts, sort columns and sections.
+/// The newest version: with row layouts, sort columns and sections.
 pub const VERSION: u32 = 2;
-/// No tuple store: indices that lie beside their block.
+/// A layout number: no tuple store, only indices that are kept apart from their block.
 pub const LAYOUT_INDICES: u32 = 16;
 /// Layouts up to this number can be said in version 1.
 const LAYOUT_PLAIN_MAX: u32 = 1;
+/// Size of the header.
 pub const HEADER_BYTES: usize = 96;
+/// Size of a column's directory entry.
 pub const ENTRY_BYTES: usize = 160;
+/// Size of a section's entry.
 pub const SECTION_BYTES: usize = 64;
 /// Where the metadata checksum lies.
 pub const METADATA_CHECKSUM_AT: usize = 80;
@@ -68,47 +73,68 @@ pub const METADATA_CHECKSUM_AT: usize = 80;
 pub const CHECKSUM_CHUNK: usize = 64 << 10;
 /// Extents are aligned for vector loads; large ones to pages, so that they can be read and evicted by themselves.
 pub const EXTENT_ALIGNMENT: usize = 64;
+/// Alignment of extents of `PAGE_ALIGNED_FROM` bytes or more.
 pub const PAGE_ALIGNMENT: usize = 4096;
+/// Length from which an extent begins on a page.
 pub const PAGE_ALIGNED_FROM: usize = 64 << 10;
 /// A string bound longer than this is cut (and the maximum raised), so that directories stay small.
 pub const BOUND_BYTES_MAX: usize = 256;
 
+/// The column was declared without NOT NULL, whether or not it holds a NULL.
 pub const FLAG_NULLABLE: u8 = 1;
+/// Values never decrease in row order, and there is no NULL.
 pub const FLAG_SORTED: u8 = 2;
+/// Every value that is not NULL is known to occur once.
 pub const FLAG_UNIQUE: u8 = 4;
 /// There is at least one value that is not NULL, so minimum and maximum are meant.
 pub const FLAG_BOUNDS: u8 = 8;
 
+/// `Coding::Plain`, in a directory entry.
 pub const CODING_PLAIN: u8 = 0;
+/// `Coding::Dictionary`.
 pub const CODING_DICTIONARY: u8 = 1;
+/// `Coding::Truncated`.
 pub const CODING_TRUNCATED: u8 = 2;
+/// `Coding::Bits`.
 pub const CODING_BITS: u8 = 3;
 
-/// The extents of a column, by position in its directory entry.
+/// Position of the validity bitmap among the extents of a directory entry; the extent is empty when there is no NULL.
 pub const VALIDITY: usize = 0;
+/// Position of the values, codes or string offsets.
 pub const VALUES: usize = 1;
+/// Position of the dictionary.
 pub const DICTIONARY: usize = 2;
+/// Position of the bytes of strings.
 pub const HEAP: usize = 3;
+/// Extents of every directory entry, unused ones of length 0.
 pub const EXTENTS: usize = 4;
 
 /// Fixed-width fields of every row, row after row.
 pub const SECTION_ROWS: u32 = 1;
 /// The bytes of strings that rows point to.
 pub const SECTION_ROW_HEAP: u32 = 2;
-/// Index sub-blocks.
+/// An index: a B+-tree.
 pub const SECTION_TREE: u32 = 16;
+/// An index: vertical BitWeaving.
 pub const SECTION_WEAVING_VERTICAL: u32 = 17;
+/// An index: horizontal BitWeaving.
 pub const SECTION_WEAVING_HORIZONTAL: u32 = 18;
+/// An index: aggregates of zones.
 pub const SECTION_AGGREGATES: u32 = 19;
+/// An index: a Bloom filter.
 pub const SECTION_BLOOM: u32 = 20;
 
+/// A run of bytes in the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
+    /// From the block's first byte.
     pub offset: u64,
+    /// Bytes; 0 for an extent that is not there.
     pub length: u64,
 }
 
 impl Extent {
+    /// How many checksums cover it: one per `CHECKSUM_CHUNK` begun.
     pub fn checksums(self) -> usize {
         (self.length as usize).div_ceil(CHECKSUM_CHUNK)
     }
@@ -117,54 +143,88 @@ impl Extent {
 /// A directory entry, as it is in the bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
+    /// The declared type.
     pub ty: Type,
+    /// `FLAG_*` values added up.
     pub flags: u8,
+    /// One of `CODING_*`.
     pub coding: u8,
+    /// Bytes of a code; 0 when the column is not coded.
     pub code_width: u8,
+    /// Distinct values in the dictionary, or 0.
     pub dictionary_size: u32,
+    /// The value of code 0, of a truncated column.
     pub base: i128,
+    /// How far the values of neighbouring codes are apart, of a truncated column.
     pub step: i128,
+    /// Rows that are NULL.
     pub null_count: u64,
+    /// Estimated number of distinct values, NULL aside.
     pub distinct: u64,
+    /// The least value: a number sign-extended, or offset and length in the bounds heap. Meaningless without
+    /// `FLAG_BOUNDS`.
     pub min: [u8; 16],
+    /// The greatest value, as `min`; at least as great, for a string that was cut.
     pub max: [u8; 16],
+    /// By position: `VALIDITY`, `VALUES`, `DICTIONARY`, `HEAP`.
     pub extents: [Extent; EXTENTS],
 }
 
 /// What a section holds and where; the meaning of `base`, `parameter` and `count` is its kind's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Section {
+    /// One of `SECTION_*`.
     pub kind: u32,
+    /// The column that an index is on.
     pub column: u32,
+    /// Where its bytes are.
     pub extent: Extent,
+    /// What the keys of an index are counted from; 0 for other sections.
     pub base: i128,
+    /// How the keys of an index are made, and a number of its kind, such as the width of keys.
     pub parameter: u64,
+    /// The entries of an index, as its kind counts them.
     pub count: u64,
-    /// Of an index beside its block: the metadata checksum of the bytes that hold its column; otherwise 0.
+    /// The metadata checksum of the bytes that hold the indexed column, when the index is kept apart from them;
+    /// otherwise 0.
     pub owner: u64,
 }
 
+/// The first 96 bytes of a block, decoded but not validated beyond magic and version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
+    /// The layout's number, or `LAYOUT_INDICES`.
     pub layout: u32,
     /// The column by which rows are sorted, NULL last.
     pub sorted_by: Option<u32>,
+    /// Number of section entries.
     pub sections: u32,
+    /// Length of the block.
     pub total_bytes: u64,
+    /// Number of rows.
     pub rows: u64,
+    /// Number of directory entries.
     pub columns: u32,
+    /// Length of everything before the first extent.
     pub metadata_bytes: u64,
+    /// Offset of the bounds heap.
     pub bounds_at: u64,
+    /// Length of the bounds heap.
     pub bounds_bytes: u64,
+    /// Offset of the first checksum.
     pub checksums_at: u64,
+    /// Number of checksums, of all extents together.
     pub checksum_count: u64,
+    /// Covers all metadata, with this field taken as zero.
     pub metadata_checksum: u64,
 }
 
+/// The least multiple of `alignment` that is not below `offset`.
 pub fn align_up(offset: usize, alignment: usize) -> usize {
     offset.div_ceil(alignment) * alignment
 }
 
+/// The alignment of an extent of that length.
 pub fn extent_alignment(length: usize) -> usize {
     if length >= PAGE_ALIGNED_FROM { PAGE_ALIGNMENT } else { EXTENT_ALIGNMENT }
 }
@@ -176,7 +236,7 @@ fn type_to_bytes(ty: Type) -> (u8, u8, u8, u32) {
         Type::Char(length) | Type::Varchar(length) | Type::Bit(length) | Type::VarBit(length) => {
             (0, 0, length)
         }
-        // The number is a hash of the type's name: who opens the block has the type's table and knows it.
+        // The number is a hash of the type's name: a block is opened where the type's table is known.
         Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Enum(id) => (0, 0, id.number()),
         _ => (0, 0, 0),
     };
@@ -209,10 +269,12 @@ fn take<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
+/// A little-endian number; `None` when it would reach beyond the bytes.
 pub fn take_u32(bytes: &[u8], at: usize) -> Option<u32> {
     take(bytes, at).map(u32::from_le_bytes)
 }
 
+/// As `take_u32`, of 8 bytes.
 pub fn take_u64(bytes: &[u8], at: usize) -> Option<u64> {
     take(bytes, at).map(u64::from_le_bytes)
 }
@@ -302,7 +364,7 @@ impl Section {
 }
 
 impl Entry {
-    /// How the column is held; whoever reads values checks that this goes with its type.
+    /// How the column is held, not validated: readers of values check that it goes with the type.
     pub fn coding(&self) -> Coding {
         match self.coding {
             CODING_DICTIONARY => Coding::Dictionary { width: self.code_width, size: self.dictionary_size },

@@ -5,15 +5,15 @@
 //! bytes from elsewhere before it trusts them, and a `Block` evaluates predicates on codes and hands out vectors that
 //! share its memory. Sealed blocks never change.
 //!
-//! This crate knows no files, no allocator and no catalog: bytes in, bytes out. Where bytes live and what they are
-//! charged to is `pool`'s affair.
+//! This crate knows no files, no allocator and no catalog: bytes in, bytes out. Where bytes live and which budget
+//! they are charged to is decided in `pool`.
 //!
 //! | step | here |
 //! | --- | --- |
 //! | vectors -> bytes | `encode(columns, parts, options)` -> `EncodedBlock::{len, write_into}` |
 //! | rows in an order | `sort_parts`, then `EncodeOptions::sorted_by` |
 //! | indices | `EncodeOptions::indices`; of a block that exists `Block::encode_indices`, `Block::with_indices` |
-//! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written by us); `Block::absent` and `pin`, column by column |
+//! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written); `Block::absent`, `pin` |
 //! | which rows | `Block::prepare`, `Block::select`, `Block::select_tree`; `access` decides how |
 //! | their values | `Block::fetch`; or `codes`, `plain`, `dictionary` for code that works on codes |
 

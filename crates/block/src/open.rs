@@ -20,7 +20,7 @@ use crate::store::TupleStore;
 use crate::stripe::{Bits, DictionaryStripe, StringStripe, Stripe, StripeStore, Values};
 use crate::{Block, Coding, LayoutKind, Rows, index};
 
-/// What is believed of the bytes.
+/// How far the bytes are trusted, and so what is not checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
     Nothing,
@@ -292,7 +292,7 @@ struct Places {
 }
 
 impl Frame {
-    /// Of the metadata at the beginning of `data`, of a block of which there are `available` bytes.
+    /// Reads the metadata at the beginning of `data`, for a block of which `available` bytes are there.
     fn read(data: &[u8], available: usize) -> Checked<Frame> {
         let header = Header::read(data)?;
         let length = usize::try_from(header.total_bytes).map_err(|_| "its length is absurd")?;
@@ -406,7 +406,7 @@ fn row_stride(entries: &[Entry]) -> Checked<usize> {
     Ok(stride(forms.into_iter()))
 }
 
-/// What stands in the fields of a row store's column.
+/// What the fields of a row store's column hold.
 fn form(entry: &Entry) -> Checked<Form> {
     let physical = entry.ty.physical();
     let coding = match entry.coding {

@@ -20,6 +20,7 @@ pub enum IndexKind {
 }
 
 impl IndexKind {
+    /// Every kind, each once.
     pub const ALL: [IndexKind; 5] = [
         IndexKind::Tree,
         IndexKind::WeavingVertical,
@@ -27,6 +28,7 @@ impl IndexKind {
         IndexKind::Aggregates,
         IndexKind::Bloom,
     ];
+    /// The name in SQL and in catalog files; `from_name` reads it.
     pub fn name(self) -> &'static str {
         match self {
             IndexKind::Tree => "csbtree",
@@ -36,6 +38,7 @@ impl IndexKind {
             IndexKind::Bloom => "bloom",
         }
     }
+    /// The kind that CREATE INDEX ... USING names, in any case; `None` for an unknown name.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "csbtree" | "csb" | "btree" | "art" => IndexKind::Tree,
@@ -62,13 +65,16 @@ impl IndexKind {
 /// An index on a column, by the column's number in the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IndexSpecification {
+    /// The kind of sub-block.
     pub kind: IndexKind,
+    /// Position of the column in the block.
     pub column: usize,
 }
 
-/// What `encode` is asked for.
+/// How `encode` lays out a block, and what it adds.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct EncodeOptions {
+    /// The tuple store; its row or column form, and whether columns may be coded.
     pub layout: LayoutKind,
     /// The rows are sorted by this column, NULL last; the parts must come so (`sort_parts`). Column layouts only.
     pub sorted_by: Option<usize>,

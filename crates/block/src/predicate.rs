@@ -80,6 +80,7 @@ const SET_AS_RANGES_MAX: usize = 8;
 const TABLE_CODES_MAX: usize = 1 << 20;
 
 impl PreparedPredicate {
+    /// The number of the column it is for, in the block that prepared it.
     pub fn column(&self) -> usize {
         self.column
     }

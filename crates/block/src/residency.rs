@@ -1,6 +1,6 @@
 //! Blocks whose columns come and go.
 //!
-//! A block can be opened with its metadata alone. What is asked of columns' bytes then needs a *pin*: the block's
+//! A block can be opened with its metadata alone. Reading the bytes of columns then needs a *pin*: the block's
 //! `Source` makes the columns resident, and `Block::pin` gives a view in which they can be read.
 //!
 //! ```text
@@ -11,13 +11,14 @@
 //!  Pinned -> Block                        the pinned columns; of the others, what metadata says
 //! ```
 //!
-//! Bytes are counted, not locked: a piece, and every vector fetched from it, shares the memory that it was opened over.
-//! Who evicts lets go of its own piece; the memory itself goes with the last that shares it. So eviction can never
-//! change bytes under a reader, and access to a column that is not pinned has no bytes to read: it panics, always.
+//! Bytes are counted, not locked: a piece, and every vector fetched from it, shares the memory that it was opened
+//! over. Eviction drops the source's own piece; the memory itself goes with the last holder that shares it. So
+//! eviction can never change bytes under a reader, and access to a column that is not pinned has no bytes to read: it
+//! panics, always.
 //!
-//! Columns are read in *portions*: a column with all its extents, small columns together with their neighbours, and all
-//! columns together when rows are stored as rows. An index of a block is a portion, too, which only those pin who test its
-//! column.
+//! Columns are read in *portions*: a column with all its extents, small columns together with their neighbours, and
+//! all columns together when rows are stored as rows. An index of a block is a portion, too; only pins that test its
+//! column read it.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -43,9 +44,9 @@ pub trait Source: Debug + Send + Sync {
     /// Makes columns and indices (by their sections' numbers) resident: a piece for each, in their order. An error of
     /// reading, or of what was read, names the place.
     fn pin(&self, columns: &[usize], indices: &[usize]) -> Result<Loaded>;
-    /// What is read from now on is read into the memory of that node, where the machine has several.
+    /// Later reads go into the memory of that NUMA node, where the machine has several.
     fn lies_on(&self, _node: usize) {}
-    /// They will be pinned soon.
+    /// A hint that these will be pinned soon, so that reading may begin.
     fn announce(&self, columns: &[usize], indices: &[usize]);
     /// The metadata as they stand in the encoding.
     fn metadata_bytes(&self) -> &[u8];
@@ -53,16 +54,16 @@ pub trait Source: Debug + Send + Sync {
     fn verify(&self) -> Result<()>;
     /// All bytes of the encoding.
     fn to_bytes(&self) -> Result<Buffer>;
-    /// Itself, for whoever made it.
+    /// The source itself, so that the crate that made it can downcast it.
     fn as_any(&self) -> &dyn Any;
 }
 
 /// What a source made resident.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Of columns.
+    /// One per column asked for, in that order.
     pub pieces: Vec<Piece>,
-    /// Of indices.
+    /// One per index asked for, in that order.
     pub indices: Vec<Piece>,
     /// Read for this pin: 0 when everything was there.
     pub bytes_read: u64,
@@ -100,10 +101,8 @@ impl Piece {
 pub enum Pinned<'a> {
     /// All columns are there, always.
     Resident(&'a Block),
-    Held {
-        block: Block,
-        bytes_read: u64,
-    },
+    /// Some columns were brought for this pin: `block` is a view in which they can be read.
+    Held { block: Block, bytes_read: u64 },
 }
 
 impl Pinned<'_> {
@@ -233,8 +232,8 @@ impl Block {
         self.announce_with(columns, true);
     }
 
-    /// What comes from files from now on comes to the memory of a node, where the machine has several and the block's bytes
-    /// come and go at all.
+    /// Later reads of the block's columns go into the memory of that NUMA node. No effect on a machine with one node,
+    /// or for parts that are in memory as a whole.
     pub fn lies_on(&self, node: usize) {
         for source in self.parts.iter().filter_map(|part| part.source.as_ref()) {
             source.lies_on(node);
@@ -254,7 +253,8 @@ impl Block {
         }
     }
 
-    /// Who brings its columns, if the block is of one encoding and as it was made.
+    /// What reads its columns, if the block is of one encoding and as it was made; `None` also when it is in memory
+    /// as a whole.
     pub fn source(&self) -> Option<&dyn Source> {
         match self.parts.as_slice() {
             [only] => only.source.as_deref(),
@@ -357,12 +357,15 @@ impl Metadata {
     pub fn comes_apart(&self) -> bool {
         self.directory.comes_apart()
     }
+    /// Rows of the block.
     pub fn rows(&self) -> usize {
         self.directory.rows
     }
+    /// Columns of the encoding.
     pub fn columns(&self) -> usize {
         self.portion_of.len()
     }
+    /// The layout that the block was encoded with.
     pub fn layout(&self) -> LayoutKind {
         self.directory.kind
     }
@@ -370,14 +373,16 @@ impl Metadata {
     pub fn block_bytes(&self) -> u64 {
         self.directory.length as u64
     }
+    /// All portions: those of columns, then one per index.
     pub fn portions(&self) -> &[Portion] {
         &self.portions
     }
+    /// Position in `portions` of the one that holds a column.
     pub fn portion_of(&self, column: usize) -> usize {
         self.portion_of[column] as usize
     }
 
-    /// Of a section that is an index.
+    /// Position in `portions` of an index, by the number of its section; panics for a section that is no index.
     pub fn portion_of_index(&self, section: usize) -> usize {
         let portion = self.portion_of_index[section];
         portion.unwrap_or_else(|| panic!("section {section} is no index")) as usize
@@ -455,7 +460,7 @@ impl Metadata {
 fn portions(directory: &Directory) -> Vec<Portion> {
     let columns = directory.entries.len();
     if directory.kind.is_row_store() {
-        // Rows, their strings, and what columns have beside them: dictionaries and validity.
+        // Rows, their strings, and what columns have in addition: dictionaries and validity.
         let of_rows = directory.sections.iter().filter(|section| directory.holds_rows(section));
         let of_columns = directory.entries.iter().flat_map(|entry| entry.extents);
         let extents = of_rows.map(|section| section.extent).chain(of_columns);

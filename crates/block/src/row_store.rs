@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Chasseur (2015) section 2.2 gives each row a bitmap of NULLs; here validity is a bitmap a column in every layout,
-//! so that whoever asks for it gets the block's memory. Fields are gathered into stripes of a thousand rows, or of the
-//! rows that are asked for, on which the column stores' kernels work: a row store has codes and predicates on codes, too.
+//! so that validity is handed out as the block's memory. Fields are gathered into stripes of a thousand rows, or of
+//! the rows that are asked for, on which the column stores' kernels work: a row store has codes and predicates on
+//! codes, too.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -178,7 +179,7 @@ impl RowStore {
         }
     }
 
-    /// The rows as a stripe without NULLs: whoever uses it knows which rows are.
+    /// The rows as a stripe without NULLs; callers take NULL rows into account themselves.
     fn window(&self, field: &Field, rows: &Rows<'_>) -> Stripe {
         Stripe {
             ty: field.column.ty,
@@ -214,7 +215,7 @@ impl RowStore {
         rows: Range<usize>,
         selection: &mut Bitmap,
     ) {
-        // Windows are counted as one selection, by whoever asked.
+        // Windows are counted as one selection, by the caller.
         let uncounted = AccessCounters::default();
         let (length, mut from) = (selection.len(), 0);
         while from < length {

@@ -13,7 +13,8 @@ use crate::{AccessPath, Block, PreparedPredicate};
 /// A tree in terms of one block.
 enum Prepared<'a> {
     Leaf(PreparedPredicate),
-    /// A LIKE, which is dear to prepare: it looks at the strings of a dictionary. That may never be asked for.
+    /// A LIKE, which is expensive to prepare: it reads the strings of a dictionary. It is prepared only when it is
+    /// evaluated.
     Late(usize, &'a ColumnPredicate),
     And(Vec<Prepared<'a>>),
     Or(Vec<Prepared<'a>>),
@@ -22,8 +23,8 @@ enum Prepared<'a> {
 /// What is done to a predicate once it is prepared.
 type Adapt<'a> = &'a dyn Fn(PreparedPredicate) -> PreparedPredicate;
 
-/// A part goes before those that its caller has put first when it costs less than this share of theirs: whoever made
-/// the tree may know which part drops the most rows.
+/// A part goes before those that its caller has put first when it costs less than this share of theirs: the planner
+/// may know which part drops the most rows.
 const CLEARLY_CHEAPER: f64 = 0.25;
 
 impl Block {

@@ -40,7 +40,7 @@ pub(crate) fn search(stripe: &Stripe, rows: usize, test: &Test) -> Option<Vec<Ra
     Some(out)
 }
 
-/// The first row of which `before` no longer holds.
+/// The first row for which `before` is false.
 fn partition(rows: Range<usize>, before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (rows.start, rows.end);
     while low < high {

@@ -1,4 +1,5 @@
-//! What a tuple store answers. A block has one for each run of bytes it is made of; every layout passes the same conformance suite (`tests`).
+//! What a tuple store answers. A block has one for each run of bytes it is made of; every layout passes the same
+//! conformance suite (`tests`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,12 +22,14 @@ pub enum Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// How many rows, repetitions counted.
     pub fn len(&self) -> usize {
         match self {
             Rows::Range(range) => range.len(),
             Rows::List(list) => list.len(),
         }
     }
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,7 +1,7 @@
 //! Distributed search over the bus, after Chasseur (2015), sections 4.3 and 4.5: four servers hold 44 partitions of a
 //! text, each partition twice; a client asks for keywords, gets hits of every partition, and ranks the documents by
 //! TF-IDF. Then one server becomes a straggler that makes four passes over its text; and then requests are tied: both
-//! servers of a partition get one, and who begins takes the other's away.
+//! servers of a partition get one, and the one that begins takes the other's away.
 //!
 //! Servers are processes of their own, and reach the bus over gRPC. They would share this machine's cores, so each rests
 //! after a pass as long as makes it `--pass-ms` (10), as if it had a machine for itself with that speed.
@@ -34,7 +34,7 @@ const STRAGGLER_PASSES: u32 = 4;
 const REPLY: MessageType = MessageType(0);
 /// To every server: how many passes it makes from now on; 0 is the end.
 const PASSES: MessageType = MessageType(1);
-/// A request to partition p has type `REQUEST + p`: who has the partition receives it.
+/// A request to partition p has type `REQUEST + p`: a server of that partition receives it.
 const REQUEST: u32 = 100;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

@@ -1,4 +1,8 @@
 //! What a bus does, and what it promises: the interface of every tier.
+//!
+//! [`Bus`] is implemented in memory (`memory.rs`, with or without storage) and over the network
+//! (`service/client.rs`). The promises of order, delivery and errors stand at the trait and hold for all of them; the
+//! conformance tests check each tier against them. This file holds the interface and its options, and no state.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -8,8 +12,8 @@ use types::Result;
 use crate::message::{CancelToken, ClientId, Message, MessageType, Priority, Receipt, Received, Timestamp};
 
 /// A message bus. Every call is a transaction: it happens as a whole, at one moment between its begin and its end, or
-/// (when it gives an error) not at all. The one exception is an error with state `IoError` or `ConnectionFailure`: there
-/// nobody knows whether it happened, until the bus is opened again, or reached.
+/// (when it gives an error) not at all. The one exception is an error with state `IoError` or `ConnectionFailure`:
+/// then it is unknown whether it happened, until the bus is opened again, or reached.
 ///
 /// # Order
 /// `receive` gives a client's messages by priority (higher first), then by deadline (earlier first, those without last),
@@ -24,8 +28,8 @@ use crate::message::{CancelToken, ClientId, Message, MessageType, Priority, Rece
 /// A message that was sent stays with each of its receivers until one of these, and is received by all `receive` calls
 /// that reach its place: `delete` (or a `receive` that deletes), cancellation, its deadline, the receiver's disconnect.
 /// No message is received at or after its deadline, and none after one of the others has returned. So a client that dies
-/// between receiving and deleting finds its messages again: delivery is at least once, and exactly once per copy for who
-/// deletes when it is done.
+/// between receiving and deleting finds its messages again: delivery is at least once, and exactly once per copy for
+/// a client that deletes when it is done.
 ///
 /// A durable bus in synchronous mode keeps all this through a loss of power at any moment. In asynchronous mode it may
 /// lose the latest transactions; what is kept then is all of them up to some moment, and `flush` moves that moment up.
@@ -34,7 +38,7 @@ use crate::message::{CancelToken, ClientId, Message, MessageType, Priority, Rece
 /// | SQLSTATE | when |
 /// | --- | --- |
 /// | 42704 `UndefinedObject` | a client is not connected |
-/// | 42501 `InsufficientPrivilege` | a client is not registered for the type; a cancellation by somebody else's token |
+/// | 42501 `InsufficientPrivilege` | a client is not registered for the type; a cancellation by another client's token |
 /// | 02000 `NoData` | an implicit address, and no receiver is registered |
 /// | 55006 `ObjectInUse` | a disconnect that wants an empty queue, and it is not |
 /// | 22023 `InvalidParameterValue` | no message, no recipient, several types to an implicit address |
@@ -67,8 +71,8 @@ pub trait Bus: Debug + Send + Sync {
     fn delete(&self, client: ClientId, receipts: &[Receipt]) -> Result<usize>;
 
     /// Takes copies of cancellable messages out of all queues, and returns how many were there. `client` must be the
-    /// sender or a recipient. Whoever has received a copy already has it: effects of tied messages must bear being done
-    /// twice.
+    /// sender or a recipient. A copy that was received already is not taken back: effects of tied messages must bear
+    /// being done twice.
     fn cancel(&self, client: ClientId, tokens: &[CancelToken], scope: Scope) -> Result<usize>;
 
     /// How many messages wait for a client.
@@ -81,18 +85,22 @@ pub trait Bus: Debug + Send + Sync {
 /// What a client does with messages of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
+    /// It may send them.
     Sender,
+    /// It may receive them, and counts among the recipients of [`Address::Any`].
     Receiver,
 }
 
+/// What a disconnect does when messages are pending for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disconnect {
+    /// Throws pending messages away.
     Always,
     /// Only when nothing is pending, so that no message is lost.
     IfEmpty,
 }
 
-/// Who may get a message; `SendOptions::broadcast` says whether all of them do.
+/// Possible recipients of a message; `SendOptions::broadcast` says whether all of them get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address<'a> {
     /// These clients, all of which must be registered receivers of the type.
@@ -101,12 +109,14 @@ pub enum Address<'a> {
     Any,
 }
 
+/// How messages are sent. The default: middle priority, no deadline, one recipient, not cancellable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SendOptions {
+    /// Receivers get higher ones first.
     pub priority: Priority,
     /// At and after this moment the message is received no more.
     pub deadline: Option<Timestamp>,
-    /// To everybody addressed; otherwise to one of them, in turn.
+    /// All clients addressed get a copy; otherwise one of them does, in turn.
     pub broadcast: bool,
     /// Copies can be taken back (tied messages).
     pub cancellable: bool,
@@ -115,7 +125,7 @@ pub struct SendOptions {
 /// What became of a send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Of the first message; the others follow.
+    /// Serial number of the first message; the others follow without gaps.
     pub serial: u64,
     /// Queues that have a copy of each.
     pub recipients: usize,
@@ -126,18 +136,24 @@ pub struct Sent {
 /// How long to wait for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
+    /// Not at all.
     No,
+    /// Until a message comes or this time has passed.
     AtMost(Duration),
+    /// Until a message comes or the client is disconnected.
     Forever,
 }
 
+/// Which messages `Bus::receive` gives, and how long it waits for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiveOptions {
+    /// At most this many messages.
     pub limit: usize,
-    /// Messages of a lower priority are left, and do not wake who waits.
+    /// Messages of a lower priority stay in the queue, and do not end the wait.
     pub minimum_priority: Priority,
+    /// How long to wait while there is no such message.
     pub wait: Wait,
-    /// Deletes in the same transaction: who dies then has lost them.
+    /// Deletes in the same transaction: a client that dies after it has lost them.
     pub delete: bool,
 }
 
@@ -146,16 +162,19 @@ impl ReceiveOptions {
     pub fn batch(limit: usize) -> Self {
         ReceiveOptions { limit, minimum_priority: Priority::MIN, wait: Wait::No, delete: false }
     }
+    /// The same options, waiting for a message as long as `wait` says.
     #[must_use]
     pub fn waiting(mut self, wait: Wait) -> Self {
         self.wait = wait;
         self
     }
+    /// The same options, deleting what is received.
     #[must_use]
     pub fn deleting(mut self) -> Self {
         self.delete = true;
         self
     }
+    /// The same options, without messages of a lower priority.
     #[must_use]
     pub fn at_least(mut self, priority: Priority) -> Self {
         self.minimum_priority = priority;
@@ -166,7 +185,7 @@ impl ReceiveOptions {
 /// Which copies a cancellation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All: nobody receives it any more.
+    /// All copies, the caller's included.
     Everywhere,
     /// All but the caller's own, which it deletes when the work is done: if it dies before, the request is not lost.
     Elsewhere,

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::message::Timestamp;
 
+/// The source of send times and of the moment that deadlines are compared with.
 pub trait Clock: Debug + Send + Sync {
+    /// The time at this moment.
     fn now(&self) -> Timestamp;
 }
 
@@ -26,9 +28,11 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
+    /// A clock that shows `now` until [`ManualClock::advance`] moves it.
     pub fn at(now: Timestamp) -> Self {
         ManualClock(AtomicU64::new(now.0))
     }
+    /// Moves the clock forward; fractions of a microsecond are lost.
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(by.as_micros() as u64, SeqCst);
     }

@@ -1,4 +1,4 @@
-//! A client as the bus knows it: its queue, and those who wait at it.
+//! A client as the bus knows it: its queue, and the receivers that wait at it.
 //!
 //! ```text
 //!  receiver                                       sender
@@ -37,7 +37,7 @@ pub(crate) struct Inbox {
     pub(crate) open: bool,
     /// Durable sends that are under way to it.
     arriving: usize,
-    /// The minimum priorities of those who wait.
+    /// The minimum priorities of the receivers that wait.
     waiting: Vec<Priority>,
 }
 
@@ -55,7 +55,7 @@ impl Client {
         lock(&self.inbox)
     }
 
-    /// Wakes everybody who waits here; those whose priority it was not look and wait on.
+    /// Wakes all receivers that wait here; those that want a higher priority look and wait on.
     pub(crate) fn wake(&self) {
         self.gate.notify(usize::MAX);
     }
@@ -117,7 +117,7 @@ impl Client {
 }
 
 impl Inbox {
-    /// Puts a message in. Returns whether somebody waits for it.
+    /// Puts a message in. Returns whether a receiver waits for it.
     #[must_use]
     pub(crate) fn push(&mut self, receipt: Receipt, message: Stored) -> bool {
         self.queue.push(receipt, message);

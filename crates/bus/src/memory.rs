@@ -10,9 +10,9 @@
 //!  3  wait       until it is durable (not in asynchronous mode)
 //!  4  push       all queues locked, as above
 //! ```
-//! Nobody receives what a loss of power could still take back (in synchronous mode), so that no effect of a message
-//! outlives the message. And who sends because of what it received sends after that was recorded: storage has causes
-//! before effects, and any prefix of it is a bus that keeps its promises.
+//! No client receives what a loss of power could still take back (in synchronous mode), so that no effect of a
+//! message outlives the message. And a client that sends because of what it received sends after that was recorded:
+//! storage has causes before effects, and any prefix of it is a bus that keeps its promises.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -150,7 +150,7 @@ impl<T: ClientTable> MemoryBus<T> {
         }
     }
 
-    /// Checks sender and address, and calls `act` with those who may get a copy, ascending by id.
+    /// Checks sender and address, and calls `act` with the clients that may get a copy, ascending by id.
     fn with_candidates<R>(
         &self,
         letter: &Letter<'_>,
@@ -255,7 +255,7 @@ impl<T: ClientTable> MemoryBus<T> {
         }
         let mut inboxes: Vec<_> = recipients.iter().map(|client| (client, client.lock())).collect();
         inboxes.iter_mut().for_each(|(_, inbox)| inbox.settle());
-        // Who disconnected meanwhile has thrown its copy away.
+        // A client that disconnected meanwhile has thrown its copy away.
         inboxes.retain(|(_, inbox)| inbox.open);
         push_all(inboxes, &header, letter.messages);
         Ok(Ok(letter.sent(&header, recipients.len())))
@@ -284,7 +284,7 @@ impl<T: ClientTable> MemoryBus<T> {
     }
 }
 
-/// Whether somebody waits for one of them.
+/// Puts the messages in. Returns whether a receiver waits for one of them.
 #[must_use]
 fn push(inbox: &mut Inbox, header: &Header, messages: &[Message]) -> bool {
     header.copies(messages).fold(false, |wake, (receipt, stored)| inbox.push(receipt, stored) || wake)
@@ -306,7 +306,7 @@ fn push_all(inboxes: Vec<(&Arc<Client>, MutexGuard<'_, Inbox>)>, header: &Header
     wake.into_iter().for_each(|client| client.wake());
 }
 
-/// Those who will get a copy, and cannot disconnect conditionally until `settle`.
+/// The clients that will get a copy, and cannot disconnect conditionally until `settle`.
 fn announce(candidates: Vec<Arc<Client>>, pick: Pick) -> Outcome<Vec<Arc<Client>>> {
     let closed = |client: &Arc<Client>| client.announce() == Err(Closed);
     match pick {

@@ -1,4 +1,8 @@
-//! What goes over the bus, and the names of those who exchange it.
+//! Messages and their parts: types, priorities, deadlines, bodies, receipts, and the ids of clients.
+//!
+//! Values without state of the bus: senders make a [`Message`], receivers get a [`Received`], and queues hold its
+//! `Stored` form under a [`Receipt`]. Invariants: receipts of a bus are unique and order as queues do; a body of up
+//! to 22 bytes lies in the message itself, a longer one is shared by all copies.
 
 use std::cmp::{Ordering, Reverse};
 use std::fmt;
@@ -24,12 +28,14 @@ impl fmt::Display for MessageType {
     }
 }
 
-/// Higher is received earlier.
+/// How urgent a message is: a higher one is received earlier. The default is 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Priority(pub u8);
 
 impl Priority {
+    /// Received last.
     pub const MIN: Priority = Priority(0);
+    /// Received first.
     pub const MAX: Priority = Priority(u8::MAX);
 }
 
@@ -62,7 +68,9 @@ impl Timestamp {
 pub struct Receipt {
     /// Counts the messages of a bus; in the order of sends wherever one send can know of the other.
     pub serial: u64,
+    /// The message's deadline; [`Timestamp::NEVER`] without one.
     pub deadline: Timestamp,
+    /// The message's priority.
     pub priority: Priority,
 }
 
@@ -98,6 +106,7 @@ enum Bytes {
 }
 
 impl Body {
+    /// Copies the bytes: inline up to 22 of them, else into shared memory.
     pub fn new(bytes: &[u8]) -> Self {
         match bytes.len() {
             length @ 0..=INLINE_BYTES => {
@@ -109,6 +118,7 @@ impl Body {
         }
     }
 
+    /// The bytes that the sender gave.
     pub fn as_slice(&self) -> &[u8] {
         match &self.0 {
             Bytes::Inline { length, bytes } => &bytes[..usize::from(*length)],
@@ -156,11 +166,14 @@ impl fmt::Debug for Body {
 /// A message to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
+    /// Sender and recipients must be registered for it.
     pub kind: MessageType,
+    /// What is delivered, unchanged.
     pub body: Body,
 }
 
 impl Message {
+    /// A message to send; `body` may be bytes, a string or a `Vec<u8>`.
     pub fn new(kind: MessageType, body: impl Into<Body>) -> Self {
         Message { kind, body: body.into() }
     }
@@ -169,9 +182,11 @@ impl Message {
 /// Finds every copy of a cancellable message. The sender gets one, and each copy carries one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CancelToken {
+    /// The message, in whichever queue its copy is.
     pub receipt: Receipt,
+    /// The client that sent it.
     pub sender: ClientId,
-    /// Who got a copy, ascending.
+    /// The clients that got a copy, ascending.
     pub recipients: Arc<[ClientId]>,
 }
 
@@ -182,17 +197,22 @@ pub(crate) struct Stored {
     pub(crate) sent_at: Timestamp,
     pub(crate) kind: MessageType,
     pub(crate) body: Body,
-    /// When it is cancellable: who got a copy.
+    /// The clients that got a copy, when it is cancellable.
     pub(crate) tied: Option<Arc<[ClientId]>>,
 }
 
 /// A message as its receiver gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
+    /// Its place in the queue, for `Bus::delete`.
     pub receipt: Receipt,
+    /// The client that sent it.
     pub sender: ClientId,
+    /// The bus's time at the send.
     pub sent_at: Timestamp,
+    /// The type that it was sent with.
     pub kind: MessageType,
+    /// The bytes that were sent.
     pub body: Body,
     tied: Option<Arc<[ClientId]>>,
 }

@@ -28,12 +28,12 @@ pub enum Table {
 pub enum Durability {
     /// Before its call returns.
     Synchronous,
-    /// Soon after; a crash may lose the latest ones.
+    /// At most `at_most` after the call returns; a crash may lose the latest changes.
     Asynchronous { at_most: Duration },
 }
 
 impl Durability {
-    /// With a tenth of a second between syncs.
+    /// The asynchronous mode with at most a tenth of a second between syncs.
     pub fn asynchronous() -> Self {
         Durability::Asynchronous { at_most: Duration::from_millis(100) }
     }
@@ -42,8 +42,11 @@ impl Durability {
 /// What kind of bus to make.
 #[derive(Clone, Debug)]
 pub struct BusOptions {
+    /// How concurrent calls share the table of clients.
     pub table: Table,
+    /// For a bus with storage; one in memory ignores it.
     pub durability: Durability,
+    /// Gives send times and tells when deadlines have passed.
     pub clock: Arc<dyn Clock>,
     /// A native log longer than this is replaced by a snapshot of what is pending.
     pub log_bytes_max: u64,
@@ -63,9 +66,11 @@ impl Default for BusOptions {
 /// A bus that was opened, and what was found.
 #[derive(Clone)]
 pub struct Opened {
+    /// The bus, ready for calls.
     pub bus: Arc<dyn Bus>,
-    /// Clients that have not disconnected, and copies that wait for them.
+    /// Clients that have not disconnected.
     pub clients: usize,
+    /// Copies of messages that wait for them.
     pub pending: usize,
     /// Bytes at the end of the log that were no whole record, and have been cut.
     pub torn_bytes: u64,

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::message::{Priority, Receipt, Received, Stored, Timestamp};
 
-/// Below so many gaps closing them up is not worth it.
+/// With fewer gaps than this, closing them up is not worth it.
 const GAPS_MIN: usize = 64;
 
 #[derive(Debug, Default)]

@@ -1,12 +1,15 @@
 //! Numbers from a seed, for tests: SplitMix64 (Steele, Lea and Flood, 2014).
 
+/// A generator; the same seed gives the same numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
+    /// A generator that starts from `seed`; any value will do.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
+    /// The next number, from all 64-bit ones.
     #[allow(clippy::should_implement_trait, reason = "it has no end")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

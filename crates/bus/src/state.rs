@@ -1,4 +1,10 @@
 //! The bus as data: what changes it, and what it is after some changes. Storage writes the one and gives back the other.
+//!
+//! A [`Change`] is one transaction; [`State::apply`] replays them in the order of recording, when a bus is opened or
+//! a snapshot is made. Invariants: a change of a client that is gone does nothing, so that a send and a disconnect at
+//! once may be recorded in either order; `State::changes` of a state, applied to an empty one, give the same state;
+//! ids and serials are never given again, which `Counters` keeps across snapshots. The byte format is little endian
+//! with every bound checked: bytes that are no change are XX001.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

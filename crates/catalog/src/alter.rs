@@ -1,8 +1,8 @@
 //! A table changed: columns added, dropped, renamed, of another type. Blocks are shared, not rewritten, except where a
 //! column's type changes, whose new blocks come from outside.
 //!
-//! A change is made to a copy of the table that nobody sees; `Draft::replace_altered` puts it in the table's place, if
-//! the table is still the one that was copied.
+//! Every change is made to a private copy of the table. `Draft::replace_altered` puts the copy in the table's place,
+//! if the table is still the version that was copied.
 
 use std::sync::Arc;
 
@@ -30,6 +30,7 @@ pub(crate) fn depends(column: &str, constraint: &str) -> Error {
 }
 
 impl AlteredTable {
+    /// A copy of `before` without changes yet.
     pub fn new(before: &Arc<Table>) -> Self {
         let places = (0..before.columns.len()).map(Some).collect();
         AlteredTable { before: before.clone(), table: (**before).clone(), places, cascading: vec![] }
@@ -306,6 +307,8 @@ impl AlteredTable {
         }
     }
 
+    /// Renames a column; SQLSTATE 42701 when another column has the name. Constraints without a name keep the one
+    /// that they were shown under.
     pub fn rename_column(&mut self, column: usize, name: &str) -> Result<()> {
         if self.table.columns.fields()[column].name == name {
             return Ok(());
@@ -318,11 +321,15 @@ impl AlteredTable {
         Ok(())
     }
 
+    /// Renames the table. Whether the new name is free is checked by `Draft::replace_altered`. Constraints without a
+    /// name keep the one that they were shown under.
     pub fn rename(&mut self, name: &str) {
         self.settle_names();
         name.clone_into(&mut self.table.name);
     }
 
+    /// SET NOT NULL: an error when a live row holds NULL in the column. Blocks with NULLs and deletions are read for
+    /// that.
     pub fn set_not_null(&mut self, column: usize) -> Result<()> {
         if self.table.statistics(column).null_count > 0 && self.table.data.has_live_null(column)? {
             return Err(self.contains_nulls(&self.table.columns.fields()[column].name));
@@ -331,6 +338,7 @@ impl AlteredTable {
         Ok(())
     }
 
+    /// DROP NOT NULL: SQLSTATE 42P16 for a column of the primary key.
     pub fn drop_not_null(&mut self, column: usize) -> Result<()> {
         if self.table.keys.iter().any(|k| k.primary && k.columns.contains(&column)) {
             let name = &self.table.columns.fields()[column].name;
@@ -347,10 +355,12 @@ impl AlteredTable {
         self.set_fields(fields);
     }
 
+    /// Default, comment and generation expression of a column, to be changed in place.
     pub fn attributes_mut(&mut self, column: usize) -> &mut ColumnAttributes {
         &mut self.table.attributes[column]
     }
 
+    /// COMMENT ON TABLE; `None` removes the comment.
     pub fn set_comment(&mut self, comment: Option<String>) {
         self.table.comment = comment;
     }

@@ -1,4 +1,10 @@
 //! Changes made again: on a newer state than the one they were made on, or after a crash.
+//!
+//! A list of `Change`s is applied in order to a draft, all or none. `Rebase::Onto` is a transaction's commit: the
+//! draft is the newest state, and a change whose object others have altered since the transaction's base fails with
+//! SQLSTATE 40001; appended and deleted rows of one table merge. `Rebase::Replay` is recovery: the state is the one
+//! that the changes were made on, so that a change that does not fit means a damaged log. Callers are
+//! `Catalog::commit_transaction` and `replay`.
 
 use std::sync::Arc;
 
@@ -231,7 +237,7 @@ impl Draft {
         self.put_data(table, data, Effect::More)
     }
 
-    /// What was found of rows that others have changed meanwhile is no longer known.
+    /// Records columns found to be unique, unless another commit has changed the table since.
     fn note_unique(&mut self, table: TableId, columns: &[Vec<usize>], rebase: Rebase<'_>) -> Result<()> {
         if self.unchanged(table, rebase).is_err() {
             return Ok(());

@@ -23,19 +23,21 @@ use crate::{Change, Draft, Snapshot};
 
 /// Where commits are made durable. A catalog without one lives as long as the process.
 pub trait CommitLog: Debug + Send + Sync {
-    /// Brings blocks of a commit to come to the disk, when they are large, before the commit makes others wait. It need not
-    /// follow.
+    /// Writes the blocks of a coming commit to disk, when they are large, before the commit lock is taken. The commit
+    /// may fail to follow.
     fn prepare(&self, blocks: &[Arc<Block>]) -> Result<()> {
         let _ = blocks;
         Ok(())
     }
-    /// Takes a commit's changes, in the order of commits; `after` is the state with them. On an error nothing is kept of
-    /// them. The number goes to `wait`.
+    /// Appends a commit's changes; calls come in the order of commits, and `after` is the state with them. On an
+    /// error nothing of them is kept. The record's number is for `wait`.
     fn append(&self, changes: &[Change], after: &Arc<Snapshot>) -> Result<u64>;
-    /// Returns when everything up to that number is durable. After an error here the log takes no more.
+    /// Returns when everything up to that number is durable. After an error here the log accepts no more commits.
     fn wait(&self, number: u64) -> Result<()>;
 }
 
+/// The newest state of one database, shared by its sessions. Readers take snapshots; commits are serialised and made
+/// durable by the log, if there is one.
 #[derive(Debug)]
 pub struct Catalog {
     current: RwLock<Arc<Snapshot>>,
@@ -47,7 +49,7 @@ pub struct Catalog {
 #[derive(Debug)]
 struct Head {
     snapshot: Arc<Snapshot>,
-    /// Of the last record that it rests on; 0 is none.
+    /// Number of the last log record that the snapshot rests on; 0 for none.
     number: u64,
 }
 
@@ -57,18 +59,20 @@ impl Default for Catalog {
     }
 }
 
-/// What `commit_transaction` asks about: are the keys right when these changes come to that state?
+/// What `commit_transaction` has verified: whether keys hold once these changes are made on the newest state.
 pub struct Verification<'a> {
     /// What the transaction began with.
     pub base: &'a Snapshot,
-    /// What others have made of it.
+    /// The state that the commit is made on: `base` with the commits since.
     pub newest: &'a Snapshot,
     /// `newest` with the changes.
     pub next: &'a Snapshot,
+    /// What the transaction did, in the order of application.
     pub changes: &'a [Change],
 }
 
 impl Catalog {
+    /// The empty catalog of a database in memory: its commits are not logged.
     pub fn new() -> Self {
         Catalog::starting_with(Snapshot::new(), None)
     }
@@ -99,8 +103,8 @@ impl Catalog {
         Ok(outcome)
     }
 
-    /// Brings blocks that a commit will add to the disk already: what is large about a commit need not be written while
-    /// others wait for it. Nothing is lost when the commit does not follow.
+    /// Writes blocks that a commit will add to disk in advance, so that large data is not written under the commit
+    /// lock. Nothing is lost when the commit does not follow.
     pub fn prepare(&self, blocks: &[Arc<Block>]) -> Result<()> {
         match &self.log {
             Some(log) if !blocks.is_empty() => log.prepare(blocks),
@@ -113,8 +117,9 @@ impl Catalog {
         Transaction::on(self.snapshot())
     }
 
-    /// Makes a transaction's changes on the newest state and publishes it. SQLSTATE 40001 when others changed the same
-    /// things first; on any error nothing is changed. `verify` is asked whether keys hold beside what others added.
+    /// Makes a transaction's changes on the newest state and publishes it. SQLSTATE 40001 when others changed the
+    /// same things first; on any error nothing is changed. `verify` checks that keys also hold with the rows that
+    /// others added.
     pub fn commit_transaction(
         &self,
         transaction: Transaction,
@@ -181,7 +186,7 @@ impl Catalog {
     }
 }
 
-/// Changes that nobody else sees yet.
+/// A private state with changes that are not committed. Dropping it rolls them back.
 #[derive(Clone, Debug)]
 pub struct Transaction {
     base: Arc<Snapshot>,
@@ -212,12 +217,15 @@ impl Transaction {
         self.draft = draft;
         Ok(outcome)
     }
+    /// The state at this point, for `roll_back_to`. Costs a copy of the maps, not of rows.
     pub fn savepoint(&self) -> Savepoint {
         Savepoint(self.draft.clone())
     }
+    /// Undoes every change since the savepoint was taken; the savepoint stays valid.
     pub fn roll_back_to(&mut self, savepoint: &Savepoint) {
         self.draft = savepoint.0.clone();
     }
+    /// Whether anything was changed since it began; true also when later changes undid earlier ones.
     pub fn has_changes(&self) -> bool {
         self.draft.is_changed()
     }

@@ -26,9 +26,11 @@ use crate::{
 #[derive(Clone, Debug)]
 pub enum Change {
     CreateSchema(String),
+    /// The schema is empty by then: what it held is dropped by earlier changes of the same commit.
     DropSchema(String),
     /// A table without its rows: they follow as `Append`.
     CreateTable(Arc<Table>),
+    /// The table goes with its rows.
     DropTable(TableId),
     /// Everything of a table but its rows is as here. Its schema and name may be others than before.
     DefineTable(Arc<Table>),
@@ -42,8 +44,8 @@ pub enum Change {
         table: TableId,
         rows: Vec<(BlockId, Arc<Bitmap>)>,
     },
-    /// Rows at the end, which become one block with the last block `onto`: their content is the live rows of that one and
-    /// of `blocks`, in order.
+    /// Rows at the end, which become one block with the last block `onto`: the new block's content is the live rows
+    /// of `onto` and of `blocks`, in order.
     Merge {
         table: TableId,
         onto: BlockId,
@@ -60,21 +62,24 @@ pub enum Change {
         table: TableId,
         columns: Vec<Vec<usize>>,
     },
+    /// The view under a name from here on; `None` drops it.
     View {
         schema: String,
         name: String,
         view: Option<Arc<View>>,
     },
+    /// The sequence under a name from here on; `None` drops it.
     Sequence {
         schema: String,
         name: String,
         sequence: Option<Arc<Sequence>>,
     },
-    /// CREATE TYPE: a type under a name.
+    /// CREATE TYPE: a type under a name; `None` drops it.
     Type {
         name: String,
         ty: Option<Arc<Type>>,
     },
+    /// CREATE MACRO: a macro under a name; `None` drops it.
     Macro {
         name: String,
         text: Option<Arc<Macro>>,

@@ -1,4 +1,11 @@
 //! The rows of a table in one snapshot: a list of sealed blocks, and what is known of them together.
+//!
+//! A `TableData` does not change once it is published: every change returns another value, which shares the blocks.
+//! `blocks`, `stored` and the zone map have one entry per block, in the same order; statistics and sketches one per
+//! column, over all blocks. Deleted rows stay in their block, in `offsets` and in the statistics; only `rows` leaves
+//! them out. The last block, while it is small, is merged with small additions. `moves` tells where the rows of
+//! merged blocks are, so that a deletion recorded under the old block's name still finds them. `Draft` makes the
+//! changes; scans, planning and the store read the result.
 
 use std::sync::Arc;
 
@@ -9,8 +16,8 @@ use vector::Batch;
 
 use crate::{BlockId, Sketches, ZoneMap};
 
-/// Rows of a block that are no longer there. A block's bytes never change: these lie beside it, and a snapshot that
-/// sees fewer rows has others.
+/// Rows of a block that are deleted. A block's bytes never change: the deletions are kept apart from them, and
+/// snapshots that see other rows have other deletions for the same block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deleted {
     /// One bit a row of the block, set where the row is there.
@@ -30,10 +37,13 @@ impl Deleted {
 /// A block with its name, and everything that a list of blocks keeps of it.
 #[derive(Clone, Debug)]
 pub struct StoredBlock {
+    /// Its name, which no other block of the process has.
     pub id: BlockId,
+    /// The rows, shared by all snapshots that hold the block.
     pub block: Arc<Block>,
     /// One a column.
     pub sketches: Sketches,
+    /// `None` while no row is deleted.
     pub deleted: Option<Arc<Deleted>>,
     /// The blocks that this one was merged of, with their deletions then; in the snapshot that merged them and the next
     /// ones, until it is merged itself.
@@ -46,6 +56,7 @@ impl StoredBlock {
         let SealedBlock { block, sketches } = sealed;
         StoredBlock { id: BlockId::next(), block, sketches: sketches.into(), deleted: None, merged_of: None }
     }
+    /// Rows of the block that are not deleted.
     pub fn live_rows(&self) -> u64 {
         (self.block.rows() - self.deleted.as_ref().map_or(0, |d| d.rows)) as u64
     }
@@ -62,9 +73,11 @@ impl StoredBlock {
 
 /// How blocks of a table are made.
 pub struct Encoding<'a> {
+    /// Where the memory of new blocks comes from.
     pub pool: &'a Pool,
     /// Type, and whether NULLs are allowed.
     pub columns: &'a [(Type, bool)],
+    /// Layout, sort column and indices of new blocks.
     pub options: EncodeOptions,
 }
 
@@ -79,8 +92,8 @@ pub struct Merging {
     pub remembering: bool,
 }
 
-/// Where the rows of a block went that is no longer in the list: they are those of another from `offset` on, without
-/// the ones that were deleted when they moved.
+/// Where the rows of a block are that has left the list: in another block from `offset` on, without those that were
+/// deleted when they moved.
 #[derive(Clone, Debug)]
 struct Move {
     from: BlockId,
@@ -95,6 +108,7 @@ struct Move {
 /// Moves that are remembered: a transaction that began earlier than that many merges ago may have to be run again.
 const MOVES_MAX: usize = 4096;
 
+/// The blocks of a table with their deletions, statistics and zone map. Clones share the blocks.
 #[derive(Clone, Debug)]
 pub struct TableData {
     types: Vec<Type>,
@@ -126,6 +140,7 @@ pub struct TableData {
 const TAIL_ROWS_MAX: u64 = 8192;
 
 impl TableData {
+    /// No rows, of columns of these types.
     pub fn empty(types: &[Type]) -> Self {
         TableData {
             types: types.to_vec(),
@@ -145,6 +160,7 @@ impl TableData {
         }
     }
 
+    /// The rows of these blocks, which get new names. Their columns have these types.
     pub fn from_blocks(types: &[Type], blocks: Vec<SealedBlock>) -> Self {
         TableData::empty(types).append(blocks)
     }
@@ -243,8 +259,8 @@ impl TableData {
     }
 
     /// This data without some rows: per block, one bit a row, set for those to be deleted. Rows of blocks that were
-    /// merged meanwhile are found in the merged ones. A row that somebody else has deleted, or whose block is gone, is
-    /// an error of SQLSTATE 40001.
+    /// merged meanwhile are found in the merged ones. SQLSTATE 40001 when another transaction has deleted a row, or
+    /// the row's block is gone.
     pub fn delete(&self, rows: &[(BlockId, Arc<Bitmap>)]) -> Result<TableData> {
         let mut data = self.clone();
         for (id, doomed) in rows {
@@ -563,9 +579,11 @@ impl TableData {
         self.stored[ordinal].deleted.as_ref()
     }
 
+    /// The blocks in row order; deletions are in `stored`.
     pub fn blocks(&self) -> &[Arc<Block>] {
         &self.blocks
     }
+    /// The block with that ordinal; panics beyond the last.
     pub fn block(&self, ordinal: usize) -> &Arc<Block> {
         &self.blocks[ordinal]
     }
@@ -593,15 +611,19 @@ impl TableData {
         let ordinal = self.offsets.partition_point(|o| *o <= row) - 1;
         Some((ordinal, (row - self.offsets[ordinal]) as usize))
     }
+    /// The type of each column.
     pub fn types(&self) -> &[Type] {
         &self.types
     }
+    /// Statistics of one column over all blocks, deleted rows included: bounds may be wider than the live values.
     pub fn statistics(&self, column: usize) -> &ColumnStatistics {
         &self.statistics[column]
     }
+    /// As `statistics`, one per column.
     pub fn all_statistics(&self) -> &[ColumnStatistics] {
         &self.statistics
     }
+    /// The bounds of each block, for pruning.
     pub fn zones(&self) -> &ZoneMap {
         &self.zones
     }
@@ -641,7 +663,7 @@ impl TableData {
         }
     }
 
-    /// Column sets that were found to be unique together, beside single columns, which their statistics tell.
+    /// Sets of several columns that were found to be unique together. Unique single columns are in their statistics.
     pub fn unique_sets(&self) -> &[Vec<usize>] {
         &self.unique_sets
     }
@@ -650,7 +672,7 @@ impl TableData {
         let single = (0..self.types.len()).filter(|c| self.proven[*c]).map(|c| vec![c]);
         single.chain(self.unique_sets.iter().cloned()).collect()
     }
-    /// Records that no two rows agree on all of `columns`: whoever says so has looked at every row of this data.
+    /// Records that no two rows agree on all of `columns`. The caller has examined every row of this data.
     pub fn add_unique(&mut self, columns: Vec<usize>) {
         match columns.as_slice() {
             [] => {}

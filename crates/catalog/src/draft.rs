@@ -1,4 +1,10 @@
 //! A snapshot being changed: DDL, and rows added.
+//!
+//! A `Draft` owns a copy of a snapshot's maps; tables in it are shared until they are replaced. `Catalog::commit`
+//! lends one under the commit lock, a `Transaction` keeps a private one from statement to statement, and recovery
+//! replays the log on one. `changed` says whether there is a new state to publish. Every replacement of a table goes
+//! through `replace`, which withdraws the builds of wide tables that it makes stale. After an error a draft may hold
+//! half of a change: callers drop it, or work on a clone.
 
 use std::sync::{Arc, Mutex};
 
@@ -31,24 +37,36 @@ pub enum Existing {
 pub struct NewTable {
     /// `None` is the default schema, or the temporary one.
     pub schema: Option<String>,
+    /// Without the schema.
     pub name: String,
+    /// CREATE TEMPORARY TABLE: it lives in the schema `temp`, and is never logged.
     pub temporary: bool,
+    /// Names, types, and NOT NULL as `nullable`.
     pub columns: Schema,
     /// One a column, or none at all.
     pub attributes: Vec<ColumnAttributes>,
+    /// PRIMARY KEY and UNIQUE; at most one is primary.
     pub keys: Vec<Key>,
+    /// A parent of `TableId(0)` is the table itself.
     pub foreign_keys: Vec<ForeignKey>,
+    /// CHECK constraints.
     pub checks: Vec<Check>,
+    /// What WITH says about its blocks.
     pub options: TableOptions,
+    /// Indices that its blocks will have.
     pub indices: Vec<TableIndex>,
+    /// PARTITION BY; `None` for one partition.
     pub partitioning: Option<Arc<Partitioning>>,
+    /// What a wide table is made of; `None` for other tables.
     pub wide: Option<Arc<WideTable>>,
+    /// The build that `data` shows, of a wide table.
     pub build: Option<u64>,
     /// Rows to begin with; their keys have been verified.
     pub data: Option<TableData>,
 }
 
 impl NewTable {
+    /// A permanent table of the default schema with these columns, and nothing else declared.
     pub fn new(name: impl Into<String>, columns: Schema) -> Self {
         NewTable {
             schema: None,
@@ -73,10 +91,11 @@ impl NewTable {
 #[derive(Clone, Debug)]
 pub enum Append {
     Done,
-    /// Somebody else was first: nothing was added. Verify the keys against this one and try again.
+    /// Another commit came first, and nothing was added. Verify the keys against this table and try again.
     Changed(Arc<Table>),
 }
 
+/// A snapshot that is being changed, and how its changes will be published.
 #[derive(Clone, Debug)]
 pub struct Draft {
     pub(crate) snapshot: Snapshot,
@@ -432,8 +451,8 @@ impl Draft {
         Ok(true)
     }
 
-    /// Puts a view under a name, or takes it away. Whether another view may be replaced is the caller's affair; a table
-    /// may not.
+    /// Puts a view under a name, or removes it with `None`. The caller decides whether another view may be replaced;
+    /// a table never is.
     pub fn set_view(&mut self, schema: Option<&str>, name: &str, view: Option<View>) -> Result<()> {
         let schema = Snapshot::canonical_schema(schema.unwrap_or(DEFAULT_SCHEMA)).to_owned();
         let entry = self.schema_mut(&schema)?;
@@ -645,8 +664,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives a wide table another build: what it is made of, its columns, its rows. `seen` is the state that it was built
-    /// of, which its base tables must still have. False, and nothing is done, when they have changed.
+    /// Gives a wide table another build: what it is made of, its columns, its rows. `seen` is the state that the
+    /// build was computed from. Returns false, and changes nothing, when a base table is no longer as in `seen`.
     pub fn rebuild_wide(&mut self, rebuilt: Table, seen: &Snapshot) -> Result<bool> {
         let bases = rebuilt.wide.as_ref().map(|wide| wide.tables()).unwrap_or_default();
         let as_seen = |id: &TableId| match (self.snapshot.table_by_id(*id), seen.table_by_id(*id)) {

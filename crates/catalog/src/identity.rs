@@ -1,7 +1,7 @@
 //! Names that are never given twice: of tables, of blocks, and of the runs of bytes that blocks consist of.
 //!
-//! One counter each for the whole process, so that a transaction can name what it makes before anybody sees it. A
-//! database that is opened raises them above the names in it.
+//! Each kind has one counter for the whole process, so that a transaction can name what it makes before it commits.
+//! Opening a database raises the counters above the names in it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -30,6 +30,7 @@ impl TableId {
 }
 
 impl BlockId {
+    /// A name that no block of the process has; higher than all given before.
     pub fn next() -> Self {
         BlockId(NEXT_BLOCK.fetch_add(1, Relaxed))
     }

@@ -5,11 +5,11 @@
 //!  sales     { main: t, x: u }   ----------->      sales.main: t,   ---- changes ---->   one transaction a
 //!                                                  sales.x: u }                           database, own names
 //! ```
-//! Everything that works on a snapshot (binding, statistics, drafts, transactions) works on a composed one as it does on
-//! any other: an attached database's schemas have keys, `name.schema`, and its tables names of their own, since tables of
-//! different files may have the same ones: the number of the mount stands in the upper bits. Tables are copied for that,
-//! their rows are not; a table that has not changed is the same copy in the next composition, so that who compares
-//! pointers sees what it would see in one database.
+//! Everything that works on a snapshot (binding, statistics, drafts, transactions) works on a composed one as it does
+//! on any other: an attached database's schemas have keys, `name.schema`, and its tables names of their own, since
+//! tables of different files may have the same ones: the number of the mount stands in the upper bits. Tables are
+//! copied for that, their rows are not; a table that has not changed is the same copy in the next composition, so
+//! that comparing pointers works as in one database.
 //!
 //! Commits are differences of snapshots. What a transaction has made of a composed snapshot is taken apart before it is
 //! committed: each database gets the state that it would have had if the transaction had worked on it alone, with its
@@ -33,7 +33,7 @@ const TABLE_BITS: u32 = 40;
 /// Mounts of a process, one after the other; the numbers of later ones would not fit.
 pub const MOUNTS_MAX: u64 = (1 << (63 - TABLE_BITS)) - 1;
 
-/// What has to live as long as somebody sees an attached database.
+/// What must live as long as a snapshot shows an attached database.
 pub type Held = Arc<dyn Any + Send + Sync>;
 
 /// An attached database at one moment.
@@ -43,7 +43,9 @@ pub struct Mounted {
     pub name: String,
     /// From 1 to `MOUNTS_MAX`, given once in a process.
     pub number: u64,
+    /// Its state, under its own names.
     pub snapshot: Arc<Snapshot>,
+    /// Keeps the database open while the composition is in use.
     pub held: Held,
 }
 
@@ -69,6 +71,7 @@ pub struct DatabaseChanges {
     pub mount: Option<Mounted>,
     /// Something else than temporary tables, views and sequences has changed.
     pub permanent: bool,
+    /// The changes under the database's own names, ready for `Catalog::commit_transaction` of its catalog.
     pub transaction: Transaction,
 }
 
@@ -231,8 +234,8 @@ impl Snapshot {
         share.map(|(.., state)| Arc::new(state)).ok_or_else(|| Error::internal("a database without a state"))
     }
 
-    /// The databases of which a later state made of this one has other things than it has now: `None` is the main one,
-    /// whose temporary schema is left out.
+    /// The databases whose part of `later`, a state made of this one, differs from this state. `None` is the main
+    /// one; its temporary schema is not compared.
     pub fn databases_changed(&self, later: &Snapshot) -> Vec<Option<String>> {
         let Some(composition) = &self.composition else { return vec![] };
         let mut changed = HashSet::new();
@@ -259,7 +262,7 @@ impl Snapshot {
         changed
     }
 
-    /// What each database has of this state, which was made of a composed one: what it was, and what it is now.
+    /// Each database's share of this state, which was made of a composed one: its state before, and the changed one.
     fn shares(&self) -> Result<Vec<Share<'_>>> {
         let Some(composition) = &self.composition else { return Ok(vec![]) };
         let mut main = Snapshot {
@@ -418,11 +421,13 @@ impl Transaction {
     }
 }
 
-/// What became of each database in a change of a composed state: its number (`None` is the main one), whether anything
-/// permanent has changed, and its new state.
+/// What a change of a composed state did to one database.
 pub struct ChangedDatabase {
+    /// The number of the mount; `None` for the main database.
     pub mount: Option<u64>,
+    /// Whether anything but temporary tables, views and sequences has changed.
     pub permanent: bool,
+    /// Its new state, under its own names.
     pub snapshot: Snapshot,
 }
 

@@ -1,4 +1,4 @@
-//! What a catalog holds beside tables: texts under a name, and sequences.
+//! What a catalog holds in addition to tables: views, macros and sequences. Views and macros are texts under a name.
 
 use std::sync::atomic::AtomicI64;
 
@@ -7,15 +7,20 @@ use std::sync::atomic::AtomicI64;
 pub struct View {
     /// Names of its first columns, where they were given.
     pub columns: Vec<String>,
+    /// The SELECT, as it was written; bound anew by every query that uses the view.
     pub text: String,
+    /// COMMENT ON VIEW.
     pub comment: Option<String>,
 }
 
 /// A macro: an expression, or with `table` a query, over its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Macro {
+    /// Names of the parameters, in their order.
     pub parameters: Vec<String>,
+    /// The expression or query, as it was written.
     pub text: String,
+    /// A table macro, used in FROM.
     pub table: bool,
 }
 
@@ -23,10 +28,15 @@ pub struct Macro {
 /// given when a transaction is rolled back.
 #[derive(Debug)]
 pub struct Sequence {
+    /// The first number given, and the one that RESTART goes back to.
     pub start: i64,
+    /// Added from number to number; negative for a falling sequence, never 0.
     pub increment: i64,
+    /// The least number that may be given.
     pub minimum: i64,
+    /// The greatest number that may be given.
     pub maximum: i64,
+    /// CYCLE: goes on at the other end behind the last number, instead of failing.
     pub cycle: bool,
     /// Numbers before this one in the sequence's direction may have been given: after a crash it goes on here.
     pub reserved: i64,

@@ -16,6 +16,7 @@ pub struct Partitioning {
     pub column: usize,
     /// One a partition.
     pub names: Vec<String>,
+    /// How a value of the column gives its partition.
     pub scheme: PartitionScheme,
 }
 

@@ -1,5 +1,6 @@
-//! The sketches of a block's columns: as they were made, or where a checkpoint has them, until somebody wants them. Of a
-//! table of thousands of blocks they are tens of megabytes, and what a query asks is the table's own.
+//! The sketches of a block's columns: in memory as they were made, or in a checkpoint's file, from which they are
+//! read on demand. For a table of thousands of blocks they are tens of megabytes, and queries ask only for the
+//! table's merged ones.
 //!
 //! ```text
 //!  u64 columns; per column: u8 kind, then
@@ -16,6 +17,7 @@ use files::FileReader;
 use files::bytes::{ByteReader, ByteWriter, malformed};
 use types::Result;
 
+/// One sketch per column of a block. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Sketches(Form);
 
@@ -25,7 +27,7 @@ enum Form {
     Stored(Stored),
 }
 
-/// Where a checkpoint has them.
+/// Where a checkpoint's file holds them.
 #[derive(Clone, Debug)]
 struct Stored {
     columns: usize,
@@ -39,7 +41,7 @@ struct Stored {
 #[derive(Clone, Debug)]
 pub(crate) struct Aside<'a> {
     pub(crate) file: &'a Arc<dyn FileReader>,
-    /// Of its first byte.
+    /// Offset of its first byte in the file.
     pub(crate) at: u64,
 }
 
@@ -69,6 +71,7 @@ impl Stored {
 }
 
 impl Sketches {
+    /// How many columns there are sketches of; known without reading them.
     pub fn columns(&self) -> usize {
         match &self.0 {
             Form::Made(sketches) => sketches.len(),
@@ -255,7 +258,7 @@ mod tests {
             read.merge_into(&mut totals);
             assert_eq!(totals, sketches);
         }
-        // Of many rows a sketch takes half of its registers' bytes.
+        // A sketch of many rows takes half of its registers' bytes.
         let mut one = ByteWriter::default();
         write_sketch(&mut one, &sketches[6]);
         assert!(one.into_bytes().len() < REGISTERS / 2 + 64);

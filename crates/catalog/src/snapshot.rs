@@ -1,4 +1,9 @@
 //! All relations at one moment.
+//!
+//! A `Snapshot` does not change once a commit has published it; a `Draft` changes a copy. Copies share tables, views
+//! and sequences by `Arc`, so that the same pointer in two snapshots means "unchanged": the differences that commits
+//! and the log are made of rely on it. Sessions take a snapshot per statement or transaction; binding, planning and
+//! scans read it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,8 +17,11 @@ use types::names::did_you_mean;
 /// What a schema holds, by name. Tables, views and sequences share their names.
 #[derive(Clone, Debug, Default)]
 pub struct SchemaEntry {
+    /// Tables by name, wide ones included.
     pub tables: BTreeMap<String, Arc<Table>>,
+    /// Views by name.
     pub views: BTreeMap<String, Arc<View>>,
+    /// Sequences by name.
     pub sequences: BTreeMap<String, Arc<Sequence>>,
 }
 
@@ -26,16 +34,20 @@ pub struct Snapshot {
     pub(crate) types: BTreeMap<String, Arc<Type>>,
     /// Tables that could not be read when the database was opened.
     pub(crate) damaged: Arc<[DamagedTable]>,
-    /// Of a state of several databases (`mounts`).
+    /// The parts of a state of several databases (`mounts`); `None` for one database.
     pub(crate) composition: Option<Arc<Composition>>,
 }
 
 /// A table whose bytes are damaged: all that is left of it is why.
 #[derive(Clone, Debug)]
 pub struct DamagedTable {
+    /// Its name in the log and checkpoint.
     pub id: TableId,
+    /// The schema it was in, as far as that could be read; else the default one.
     pub schema: String,
+    /// Its name, or `table <id>` where even that could not be read.
     pub name: String,
+    /// What every use of the table reports.
     pub error: Error,
 }
 
@@ -49,12 +61,15 @@ impl Snapshot {
     pub fn version(&self) -> u64 {
         self.version
     }
+    /// All schemas by name, the temporary one included.
     pub fn schemas(&self) -> &BTreeMap<String, SchemaEntry> {
         &self.schemas
     }
+    /// The tables of all schemas, temporary ones included, by schema and name.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.schemas.values().flat_map(|s| s.tables.values())
     }
+    /// `None` when the table is not in this state. Searches all tables.
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
         self.tables().find(|t| t.id == id)
     }
@@ -136,6 +151,7 @@ impl Snapshot {
     pub fn damaged(&self) -> &[DamagedTable] {
         &self.damaged
     }
+    /// Macros by name; they belong to no schema.
     pub fn macros(&self) -> &BTreeMap<String, Arc<Macro>> {
         &self.macros
     }
@@ -153,6 +169,8 @@ impl Snapshot {
     fn entry(&self, schema: Option<&str>) -> Option<&SchemaEntry> {
         self.schemas.get(Self::canonical_schema(schema.unwrap_or(DEFAULT_SCHEMA)))
     }
+    /// A schema by name, `public` being the default one; SQLSTATE 3F000, with a near name as hint, where there is
+    /// none.
     pub fn schema(&self, name: &str) -> Result<&SchemaEntry> {
         self.schemas.get(Self::canonical_schema(name)).ok_or_else(|| {
             let error = Error::new(SqlState::UndefinedSchema, format!("schema \"{name}\" does not exist"));

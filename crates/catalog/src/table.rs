@@ -1,4 +1,10 @@
 //! One relation, as one snapshot sees it.
+//!
+//! A `Table` is one version of a relation: its definition, and the rows as an `Arc<TableData>`. It is shared by all
+//! snapshots between two changes and never altered in place; a change makes another `Table` of the same `id`.
+//! `version` rises with the data, which is how appends find out that they verified keys against an older state.
+//! Column positions in keys, foreign keys, checks, indices and options are positions in `columns`. `Draft` and
+//! `AlteredTable` make new versions.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,11 +21,13 @@ pub struct TableId(pub u64);
 /// A declared key: PRIMARY KEY or UNIQUE. Every statement that adds rows verifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
+    /// As declared; `None` gives it a name by `constraint_name`.
     pub name: Option<String>,
     /// Positions of the columns.
     pub columns: Vec<usize>,
     /// Its columns are NOT NULL then; in a UNIQUE key NULLs equal each other only where `nulls_equal` says so.
     pub primary: bool,
+    /// NULLS NOT DISTINCT.
     pub nulls_equal: bool,
 }
 
@@ -48,6 +56,7 @@ impl ForeignKey {
 /// A condition that no row of the table makes false. Every statement that adds rows verifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
+    /// Unique within the table; DROP CONSTRAINT and errors use it.
     pub name: String,
     /// As it was written.
     pub text: String,
@@ -67,14 +76,20 @@ impl Check {
     }
 }
 
+/// A declared FOREIGN KEY. Every statement that adds rows verifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
+    /// As declared; `None` gives it a name by `constraint_name`.
     pub name: Option<String>,
+    /// Positions of the referring columns.
     pub columns: Vec<usize>,
+    /// The table that is referred to, perhaps this one itself.
     pub parent: TableId,
     /// Positions in the parent, a declared key of it.
     pub parent_columns: Vec<usize>,
+    /// What a DELETE of the referenced row does.
     pub on_delete: ReferentialAction,
+    /// What an UPDATE of the referenced columns does.
     pub on_update: ReferentialAction,
     /// MATCH FULL: of several columns either all are NULL or none is.
     pub full: bool,
@@ -83,9 +98,11 @@ pub struct ForeignKey {
 /// What `WITH (...)` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableOptions {
+    /// The tuple store of new blocks.
     pub layout: LayoutKind,
     /// The column that the rows of each block are sorted by.
     pub sorted_by: Option<usize>,
+    /// Bytes that a block is filled to; the writer holds it within its limits.
     pub block_bytes: usize,
 }
 
@@ -94,8 +111,11 @@ pub struct TableOptions {
 /// the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableIndex {
+    /// Shared by the indices of one CREATE INDEX.
     pub name: String,
+    /// The sub-block that each block gets.
     pub kind: IndexKind,
+    /// Position of the indexed column.
     pub column: usize,
 }
 
@@ -120,37 +140,50 @@ pub fn writer_options(options: &TableOptions, indices: &[TableIndex]) -> pool::W
     pool::WriterOptions { encoding, block_bytes: options.block_bytes, partitions: None }
 }
 
-/// What is kept of a column beside its name and type.
+/// What is kept of a column in addition to its name and type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnAttributes {
     /// DEFAULT, as it was written: it is bound anew by every statement that adds rows.
     pub default: Option<String>,
+    /// COMMENT ON COLUMN.
     pub comment: Option<String>,
     /// GENERATED ALWAYS AS (expression), as it was written: statements that add or change rows compute it from the row's
     /// other columns, and it is kept as any column is.
     pub generated: Option<String>,
 }
 
+/// A relation with its rows, in one version. Clones share the rows.
 #[derive(Clone, Debug)]
 pub struct Table {
+    /// Stays when the table is renamed or altered.
     pub id: TableId,
+    /// Canonical name of its schema.
     pub schema: String,
+    /// Without the schema.
     pub name: String,
     /// NOT NULL is each field's `nullable`.
     pub columns: Schema,
     /// One a column.
     pub attributes: Vec<ColumnAttributes>,
+    /// COMMENT ON TABLE.
     pub comment: Option<String>,
+    /// PRIMARY KEY and UNIQUE; at most one is primary.
     pub keys: Vec<Key>,
+    /// References to keys of other tables, or of this one.
     pub foreign_keys: Vec<ForeignKey>,
+    /// CHECK constraints.
     pub checks: Vec<Check>,
+    /// How its blocks are made.
     pub options: TableOptions,
+    /// The indices that its blocks have, or are to get.
     pub indices: Vec<TableIndex>,
+    /// `None` when the table is not partitioned.
     pub partitioning: Option<Arc<Partitioning>>,
-    /// Of a table that is made of others: of which, and how.
+    /// What a wide table is made of; `None` for other tables.
     pub wide: Option<Arc<WideTable>>,
     /// The number of the build that a wide table shows, while it shows its base tables as they are.
     pub build: Option<u64>,
+    /// The rows.
     pub data: Arc<TableData>,
     /// Rises with every change of the data.
     pub version: u64,
@@ -158,12 +191,15 @@ pub struct Table {
 }
 
 impl Table {
+    /// Rows that are not deleted.
     pub fn rows(&self) -> u64 {
         self.data.rows()
     }
+    /// Temporary tables are never logged, and end with the process.
     pub fn is_temporary(&self) -> bool {
         self.schema == crate::TEMPORARY_SCHEMA
     }
+    /// As `TableData::statistics`: deleted rows are included.
     pub fn statistics(&self, column: usize) -> &ColumnStatistics {
         self.data.statistics(column)
     }
@@ -192,11 +228,11 @@ impl Table {
         let partitions = self.partitioning.as_ref().map(|p| p.rows(&self.name, &self.columns));
         pool::WriterOptions { partitions, ..writer_options(&self.options, &self.indices) }
     }
-    /// How small blocks are merged: in the order of their rows, so that everybody finds them again.
+    /// How small blocks are merged: in the order of their rows, so that deletions by row number stay valid.
     pub(crate) fn merge_options(&self) -> EncodeOptions {
         EncodeOptions { sorted_by: None, ..self.writer_options().encoding }
     }
-    /// Types and nullability, as encoders want them.
+    /// Type of each column, and whether it may hold NULL: the form that encoders take.
     pub fn declarations(&self) -> Vec<(types::Type, bool)> {
         self.columns.fields().iter().map(|f| (f.ty, f.nullable)).collect()
     }

@@ -43,18 +43,20 @@ pub struct WideTable {
 /// A table in one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WideNode {
+    /// The base table.
     pub table: TableId,
     /// The node whose table refers to this one; 0 for the fact table itself.
     pub parent: usize,
-    /// The foreign key's columns, as positions in the parent's table, and those that they refer to, in this one. None of
-    /// the fact table.
+    /// The foreign key's columns, as positions in the parent's table. Empty for the fact table.
     pub columns: Vec<usize>,
+    /// The parent key's columns, as positions in this node's table; one for each of `columns`.
     pub referenced: Vec<usize>,
     /// Where each column of the table is in the wide table.
     pub places: Vec<usize>,
 }
 
 impl WideTable {
+    /// The table whose rows the wide table has one row each for; `TableId(0)` when there are no nodes.
     pub fn fact(&self) -> TableId {
         self.nodes.first().map_or(TableId(0), |node| node.table)
     }
@@ -63,6 +65,7 @@ impl WideTable {
         let mut seen = HashSet::new();
         self.nodes.iter().map(|node| node.table).filter(|id| seen.insert(*id)).collect()
     }
+    /// Whether the table is one of the base tables.
     pub fn has_base(&self, table: TableId) -> bool {
         self.nodes.iter().any(|node| node.table == table)
     }
@@ -136,7 +139,8 @@ impl Snapshot {
     pub fn wide_over(&self, id: TableId) -> impl Iterator<Item = &std::sync::Arc<Table>> {
         self.wide_tables().filter(move |t| t.wide.as_ref().is_some_and(|wide| wide.has_base(id)))
     }
-    /// This state with other rows in one table, for a question that is asked of those alone.
+    /// This state with other rows in one table, for a query over those rows alone. `None` when the table is not in
+    /// it.
     pub fn with_rows(&self, id: TableId, data: crate::TableData) -> Option<Snapshot> {
         let mut asked = self.clone();
         let mut table = (**self.table_by_id(id)?).clone();
@@ -146,7 +150,7 @@ impl Snapshot {
         asked.forget_builds(id);
         Some(asked)
     }
-    /// Wide tables over `id` no longer show it as it is; false when none did.
+    /// Withdraws the builds of wide tables over `id`; false when none had one.
     pub(crate) fn forget_builds(&mut self, id: TableId) -> bool {
         let stale: Vec<Table> =
             self.wide_over(id).filter(|t| t.build.is_some()).map(|t| (**t).clone()).collect();

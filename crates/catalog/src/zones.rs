@@ -55,6 +55,7 @@ impl Packing {
     }
 }
 
+/// Bounds of every block of a table, column by column. Deleted rows are included.
 #[derive(Clone, Debug, Default)]
 pub struct ZoneMap {
     /// `None` for columns whose values are neither 64-bit integers nor texts.

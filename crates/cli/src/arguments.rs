@@ -44,7 +44,9 @@ pub struct Arguments {
 /// What runs before the command exits.
 #[derive(Clone, Debug)]
 pub enum Script {
+    /// Statements and commands themselves, from `-c`.
     Text(String),
+    /// The path of a file with them, from `-f`; `-` is standard input.
     File(String),
 }
 
@@ -101,6 +103,7 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
+    /// The options to open a database with. An invalid `--memory` is reported on standard error, and fails.
     pub fn options(&self) -> Result<engine::Options, Failed> {
         let memory_bytes = match &self.memory {
             None => None,

@@ -1,4 +1,8 @@
 //! `quickstep tpch`, `quickstep ssb` and `quickstep tpcds`: generate, load, run, report.
+//!
+//! The suite is loaded into a database in memory, by the generator or from Parquet files. Each query runs once cold
+//! and then `--runs` times; the report has the first, median and best time. The plan cache is off, so that every run
+//! includes its planning. `--format json` prints one object and nothing else.
 
 use std::time::Instant;
 
@@ -9,6 +13,7 @@ use crate::arguments::{BenchmarkArguments, Format};
 use crate::benchmark_queries::{SSB, TPCDS, TPCH};
 use formats::write::json_text;
 
+/// A benchmark that the command can run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
     Tpch,
@@ -69,16 +74,19 @@ const TPCDS_TABLES: [&str; 24] = [
     "web_returns",
 ];
 
+/// A query's times.
 struct Measured {
     name: String,
     rows: usize,
     first_ms: f64,
     median_ms: f64,
     min_ms: f64,
-    /// Of the warm runs: from the text to the plan.
+    /// Time from the text to the plan, of the warm runs.
     planning_ms: f64,
 }
 
+/// Loads the suite into a database in memory, runs the chosen queries and prints their times. Errors of statements are
+/// reported by the caller; those of the arguments have been.
 pub fn run(suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
     let chosen = choose(suite, arguments.queries.as_deref())?;
     let database = Database::in_memory(arguments.engine.options()?)?;

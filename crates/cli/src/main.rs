@@ -49,6 +49,7 @@ pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Why a run ended early. The message is already on standard error.
 pub enum Failed {
+    /// By an error.
     Reported,
     /// By Ctrl-C; scripts tell it by the exit status, as of any other command.
     Interrupted,

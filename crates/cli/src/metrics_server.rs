@@ -1,8 +1,8 @@
 //! Metrics over HTTP, for Prometheus: `GET /metrics` and nothing else.
 //!
 //! A scrape is one small request on one connection, so this is not a web server and shall not become one: the head is
-//! read up to a bound and a deadline, only its first line means anything, the answer closes the connection. Who is slow,
-//! talks too long or comes when enough others are there costs a thread for some seconds at most.
+//! read up to a bound and a deadline, only its first line means anything, the answer closes the connection. A client
+//! that is slow, sends too much or exceeds the limit of connections costs a thread for some seconds at most.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -14,7 +14,7 @@ use engine::Database;
 
 use crate::Failed;
 
-/// Of a request's head. Prometheus' are some 300 bytes long.
+/// Bytes of a request's head, at most. Heads that Prometheus sends have some 300.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 /// From the first byte of a request to the last of its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ impl Drop for MetricsServer {
     fn drop(&mut self) {
         *self.shared.database.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.shared.ended.store(true, SeqCst);
-        // Wakes the thread, which then ends. If that fails it holds nothing that anybody waits for.
+        // Wakes the thread, which then ends. If that fails, the thread holds nothing that others wait for.
         let mut address = self.address;
         if address.ip().is_unspecified() {
             address.set_ip([127, 0, 0, 1].into());

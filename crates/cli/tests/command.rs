@@ -624,7 +624,7 @@ fn copy_reads_standard_input_or_the_lines_behind_it() {
     assert_eq!((out.as_str(), error.as_str()), ("n\nn\n5\n", ""));
 }
 
-/// Nobody writes into the pipe, and nobody closes it.
+/// The pipe stays open and empty.
 #[test]
 fn copy_that_waits_for_input_can_be_stopped() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_quickstep"));

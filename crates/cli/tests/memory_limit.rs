@@ -1,14 +1,14 @@
 //! The memory limit holds for what functions make and for operators over computed text: the command runs as a child
-//! process whose resident memory is watched, and gives the right answer or ends with SQLSTATE 53200. Every function of the
-//! registry is called with large arguments.
+//! process whose resident memory is watched, and gives the right answer or ends with SQLSTATE 53200. Every function
+//! of the registry is called with large arguments.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Growth of resident memory under a limit of 128 MB, at most: the allocator keeps pages beside what is charged. What is not
-/// charged grows with the statement and is far beyond.
+/// Growth of resident memory under a limit of 128 MB, at most: the allocator keeps pages in addition to what is
+/// charged. What is not charged grows with the statement and is far beyond.
 const GROWTH_MIB_MAX: u64 = 256;
 
 /// No call takes longer, on a machine that is busy with other things.

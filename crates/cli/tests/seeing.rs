@@ -139,7 +139,7 @@ fn metrics_are_served_whatever_else_is_sent() {
         let answer = serving.ask(request);
         assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{expected}: {answer}");
     }
-    // Those who say nothing keep nobody else waiting, and are let go.
+    // Silent connections do not block others, and are closed.
     let silent: Vec<TcpStream> =
         (0..12).map(|_| TcpStream::connect(&serving.address).expect("connects")).collect();
     let begun = Instant::now();

@@ -6,8 +6,11 @@
 use engine::ResultSet;
 use types::{Type, Value};
 
+/// The reference answer of one query.
 pub struct Answer {
+    /// The names of the columns.
     pub columns: Vec<String>,
+    /// The rows as text, in the reference's order; `None` is NULL.
     pub rows: Vec<Vec<Option<String>>>,
 }
 

@@ -3,9 +3,12 @@
 use engine::{Database, Options, Session};
 use types::Result;
 
+/// How one database of a test is set up, and how its statements are run.
 #[derive(Clone, Debug)]
 pub struct Configuration {
+    /// The name that reports show.
     pub name: &'static str,
+    /// Threads that run queries.
     pub workers: usize,
     /// Settings made before anything else.
     pub settings: Vec<(String, String)>,

@@ -15,7 +15,7 @@ impl Folder {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("quickstep-{name}-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        // Of a process of that number that was killed.
+        // A killed process with the same number may have left one.
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a folder");
         Folder(path)

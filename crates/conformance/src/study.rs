@@ -1,5 +1,5 @@
-//! What the studies of papers share (binaries `storage_study`, `transfer_study`): a session that measures, and the line of
-//! JSON that each part of a study leaves.
+//! What the studies of papers share (binaries `storage_study`, `transfer_study`): a session that measures, and the
+//! line of JSON that each part of a study leaves.
 
 use std::io::Write;
 use std::process::{Command, ExitCode};
@@ -11,18 +11,22 @@ use types::{Type, Value};
 
 use crate::repository;
 
+/// The result of a step of a study; any error ends the program with its message.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// What a part measures with.
 pub struct Study {
+    /// The session of the part's own database.
     pub session: Session,
-    /// Of tables made for the study.
+    /// Rows of tables made for the study.
     pub rows: u64,
-    /// Of benchmarks.
+    /// Scale factors of benchmarks.
     pub scales: Vec<f64>,
     /// Timed runs of each query.
     pub runs: usize,
+    /// Hardware threads of the machine, as the record shows them.
     pub workers: usize,
+    /// The measurements noted so far, one JSON object each.
     pub figures: Vec<Json>,
 }
 
@@ -30,21 +34,24 @@ pub struct Study {
 pub struct Times(pub Vec<f64>);
 
 impl Times {
+    /// The median; the upper one of two middle values, 0 without runs.
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
     }
+    /// The arithmetic mean, 0 without runs.
     pub fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len().max(1) as f64
     }
-    /// Of the best so many runs, as studies of warm systems report.
+    /// The mean of the fastest `count` runs, as studies of warm systems report.
     pub fn mean_of_best(&self, count: usize) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         sorted.truncate(count.max(1));
         Times(sorted).mean()
     }
+    /// The sample standard deviation, with n - 1 in the denominator; 0 for fewer than two runs.
     pub fn deviation(&self) -> f64 {
         let mean = self.mean();
         let squares: f64 = self.0.iter().map(|t| (t - mean).powi(2)).sum();
@@ -193,13 +200,16 @@ pub type Part = fn(&mut Study) -> Outcome<()>;
 
 /// Sizes, where the command line has none.
 pub struct Defaults {
+    /// Rows of tables made for the study.
     pub rows: u64,
+    /// Scale factors of benchmarks.
     pub scales: Vec<f64>,
+    /// Timed runs of each query.
     pub runs: usize,
 }
 
-/// A study's program: `--rows N --scales A,B --runs N --parts a,b --record FILE`. Each part has a database of its own,
-/// prepared by `prepare`, so that nothing of one lies in another's memory.
+/// A study's program: `--rows N --scales A,B --runs N --parts a,b --record FILE`. Each part has a database of its
+/// own, prepared by `prepare`, so that nothing of one lies in another's memory.
 pub fn main(
     program: &str,
     parts: &[(&str, Part)],

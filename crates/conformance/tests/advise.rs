@@ -1,4 +1,8 @@
 //! `CALL advise`: what it proposes, that it holds, and what it answers where there is nothing to propose.
+//!
+//! Workloads of known character run first, since the advisor reads what was recorded. A proposal is applied and
+//! measured: the workload must not become slower, and answers must stay. Times are the least of several runs, as
+//! other load on the machine only adds.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,9 @@
-//! Attached databases on disk: what is left of them after a kill, their locks, and what sessions and plans see of them.
+//! Attached databases on disk: what is left of them after a kill, their locks, and what sessions and plans see of
+//! them.
+//!
+//! A kill is simulated by a copy of the directory while it is open (`as_killed`). Tests check what a new process
+//! finds, that one process at a time may write, that names mean the database in use, and that plans are not reused
+//! across databases.
 
 use std::fs;
 use std::path::Path;
@@ -309,7 +314,7 @@ fn sessions_write_an_attached_database_side_by_side() {
                 }
             });
         }
-        // And somebody attaches and detaches meanwhile.
+        // Meanwhile another thread attaches and detaches.
         let session = database.session();
         scope.spawn(move || {
             for _ in 0..10 {

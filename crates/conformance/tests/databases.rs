@@ -74,8 +74,8 @@ fn commits(sessions: usize) -> usize {
 
 #[test]
 fn eight_sessions_commit_four_times_as_much_as_one() {
-    // Once more, should the machine have been busy with something else. Without commits in groups the ratio is 1; what is
-    // seen lies between 4.1 and 5.5.
+    // Once more, should the machine have been busy with something else. Without commits in groups the ratio is 1;
+    // what is seen lies between 4.1 and 5.5.
     let better = (0..4).any(|_| {
         let (one, eight) = (commits(1), commits(8));
         println!("{one} commits by one session, {eight} by eight");

@@ -1,4 +1,7 @@
 //! Functions that give files, or what files say of themselves; and texts in other encodings than UTF-8.
+//!
+//! The tests write files into a folder of their own and compare rows as text. They cover `read_text`, `read_blob` and
+//! `glob`, the metadata functions of Parquet files, and text in UTF-16 and other encodings.
 
 use conformance::folder::Folder;
 use engine::{Database, Options, Session, Value};

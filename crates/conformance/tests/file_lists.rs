@@ -1,5 +1,5 @@
-//! Files that are read together, and folders that are written into: rows go by columns' names, and nothing that a statement
-//! does not name is lost.
+//! Files that are read together, and folders that are written into: rows go by columns' names, and nothing that a
+//! statement does not name is lost.
 
 use std::fs;
 
@@ -65,8 +65,8 @@ fn csv_files_of_a_list_are_read_by_name() {
     assert_eq!(rows(&session, &hive), ["1|1|10", "2|2|20"]);
 }
 
-/// Folders may say different names, and a name that a file has as a column: each file's own values count, and of the files
-/// without the column the folders'.
+/// Folders may say different names, and a name that a file has as a column: each file's own values count, and of the
+/// files without the column the folders'.
 #[test]
 fn folders_name_columns_of_files_united_by_name() {
     let (folder, session) = (Folder::new("united"), session());
@@ -220,7 +220,7 @@ fn overwriting_leaves_what_no_copy_wrote() {
         assert!(refused.message().contains("part-0.csv"), "{refused}");
     }
     assert_eq!(all(), ["3|5", "3|6"]);
-    // What fails leaves all as it was, and nothing beside it.
+    // A failure leaves the old files as they were, and no new ones.
     assert!(copy("SELECT 3 AS day, 1 / (i - 5000) AS x FROM range(9000) t(i)", ", APPEND true").is_err());
     assert_eq!(folder.files(), ["out/README.txt", "out/day=3/data_0.csv", "out/day=3/part-0.csv"]);
     for (options, word) in [(", APPEND, OVERWRITE", "exclude"), (", APPENT", "append")] {

@@ -1,4 +1,8 @@
-//! Files through the public API: what COPY TO writes is read back, folders give columns, and scans skip what they can.
+//! Files through the public API: what COPY TO writes is read back, folders give columns, and scans skip what they
+//! can.
+//!
+//! Each test has a folder of its own. Written files are read back and compared with their source. Queries run with
+//! and without the switches that skip parts of files, so that skipping never changes an answer.
 
 use conformance::folder::Folder;
 use engine::{Database, Options, Session};
@@ -52,7 +56,7 @@ fn what_is_written_is_read_back() {
             rows(&session, &format!("{sums} FROM t")),
             "{name}"
         );
-        // Order is kept, whoever encoded which piece.
+        // Order is kept, whichever worker encoded which piece.
         assert_eq!(rows(&session, &format!("SELECT id FROM {read} LIMIT 3")).len(), 3);
     }
     let path = folder.path("q.json");

@@ -1,5 +1,5 @@
 //! ON DELETE and ON UPDATE of foreign keys: random statements on tables that refer to one another and to themselves,
-//! beside a model that looks at every row.
+//! compared with a model that looks at every row.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ struct Table {
     name: &'static str,
     columns: &'static [&'static str],
     defaults: &'static [Option<i64>],
-    /// A column that is unique beside the first.
+    /// A second unique column.
     unique: Option<usize>,
 }
 

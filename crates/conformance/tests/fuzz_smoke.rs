@@ -112,8 +112,8 @@ fn a_planted_fault_is_found() {
     }
 }
 
-/// Where configurations tell each other, one that is stopped for its time tells nothing; where the reference knows the
-/// rows, it is a hang.
+/// Where configurations tell each other, one that is stopped for its time tells nothing; where the reference knows
+/// the rows, it is a hang.
 #[test]
 fn a_runaway_product_is_no_difference() {
     let rows: Vec<Vec<Value>> = (0..300).map(|i| vec![Value::I32(i)]).collect();

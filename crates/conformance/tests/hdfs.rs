@@ -1,4 +1,7 @@
 //! Files of a Hadoop cluster, against a small one of our own on this machine (`hadoop_cluster`).
+//!
+//! `Place` is a cluster, a session and a lock: `http_timeout` belongs to the process, so the tests run one after the
+//! other. The cluster speaks the protocol of name and data nodes and can be told to fail.
 
 mod hadoop_cluster;
 
@@ -265,8 +268,8 @@ fn nodes_that_do_not_answer_are_given_up() {
     assert_eq!(place.row(&file), place.row("SELECT count(*), max(long) FROM t"));
 }
 
-/// Whatever nodes answer, a statement ends with its rows or an error, soon, and the process goes on. What data nodes change
-/// is never taken for the file's bytes.
+/// Whatever nodes answer, a statement ends with its rows or an error, soon, and the process goes on. What data nodes
+/// change is never taken for the file's bytes.
 #[test]
 fn garbled_answers_are_errors_or_harmless() {
     let place = Place::with_files("garbled");

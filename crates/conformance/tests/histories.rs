@@ -1,9 +1,9 @@
 //! Generated histories over several sessions, searched for isolation anomalies.
 //!
-//! Every key holds a list, transactions append numbers of their own to lists and read them. What a transaction read then
-//! tells whose writes it saw, and the lists that are left at the end tell the order of writes, so that the dependencies
-//! between transactions are known and not guessed (A. Adya, B. Liskov, P. O'Neil, "Generalized Isolation Level
-//! Definitions", ICDE 2000; K. Kingsbury, P. Alvaro, "Elle", PVLDB 2020):
+//! Every key holds a list, transactions append numbers of their own to lists and read them. What a transaction read
+//! then tells whose writes it saw, and the lists that are left at the end tell the order of writes, so that the
+//! dependencies between transactions are known and not guessed (A. Adya, B. Liskov, P. O'Neil, "Generalized Isolation
+//! Level Definitions", ICDE 2000; K. Kingsbury, P. Alvaro, "Elle", PVLDB 2020):
 //!
 //! ```text
 //!  ww  T appended to a list right behind what S had appended        S -> T
@@ -12,7 +12,8 @@
 //! ```
 //! A cycle of ww is G0 (dirty write), of ww and wr G1c, with exactly one rw G-single (read skew). Reads of what was
 //! rolled back are G1a, of what a transaction had not finished appending G1b; an append that is not right behind what
-//! its transaction had read is a lost update. Snapshot isolation lets none of them pass; SERIALIZABLE no cycle at all.
+//! its transaction had read is a lost update. Snapshot isolation lets none of them pass; SERIALIZABLE no cycle at
+//! all.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -113,7 +114,7 @@ fn anomalies(history: &History) -> BTreeSet<Anomaly> {
             }
             let last = history.last.get(key).map_or(&[][..], Vec::as_slice);
             if !last.starts_with(seen) {
-                // A list that is no beginning of the last one: somebody's append is gone from it.
+                // A list that is no prefix of the last one: an append is lost.
                 found.insert(Anomaly::Incompatible);
                 continue;
             }

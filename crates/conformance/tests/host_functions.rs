@@ -1,4 +1,7 @@
 //! Functions of the host program over Arrow arrays: where they may stand, NULLs, errors, panics, memory.
+//!
+//! Functions are registered by the Rust API and called in every clause, under several settings. A panic or an error
+//! of a function ends its statement alone: the session stays usable and its memory is given back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +58,7 @@ fn scalar_functions_stand_in_any_expression() {
         one(&session, "SELECT i FROM n GROUP BY i HAVING sum(plus(i, 1)) = 11 ORDER BY plus(i, 0)"),
         Value::I64(10)
     );
-    // Of a view and a macro, and under other settings.
+    // In a view and a macro, and under other settings.
     session
         .execute(
             "CREATE VIEW v AS SELECT plus(i, i) AS d FROM n; CREATE MACRO thrice(a) AS plus(a, plus(a, a)); \

@@ -1,11 +1,11 @@
-//! Every phase of a statement can be interrupted, from another thread and by a timeout: it ends soon with SQLSTATE 57014,
-//! leaves nothing half done, and the session goes on.
+//! Every phase of a statement can be interrupted, from another thread and by a timeout: it ends soon with SQLSTATE
+//! 57014, leaves nothing half done, and the session goes on.
 //!
-//! First phases are made slow at the places that they pass (`types::stop::Place`), and stopped at some moment in their
-//! midst; then statements that are slow by themselves.
+//! First phases are made slow at the places that they pass (`types::stop::Place`), and stopped at some moment in
+//! their midst; then statements that are slow by themselves.
 //!
-//! A busy machine delays a thread now and then, so that the median of several tries is held against the bound, and each
-//! against one that a phase without any look at the signal would exceed.
+//! A busy machine delays a thread now and then, so that the median of several tries is held against the bound, and
+//! each against one that a phase without any look at the signal would exceed.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ const SOON: Duration = Duration::from_millis(100);
 /// No try may take longer, in so many times `SOON`.
 const AT_LAST: u32 = 15;
 
-/// `SOON` for this build and this machine as they are: a loop that takes 20 ms where the code is optimised and nothing else
-/// runs tells how much slower they are. Eight times at most.
+/// `SOON` for this build and this machine as they are: a loop that takes 20 ms where the code is optimised and
+/// nothing else runs tells how much slower they are. Eight times at most.
 fn soon() -> Duration {
     use std::hint::black_box;
     use std::sync::OnceLock;
@@ -40,8 +40,8 @@ fn soon() -> Duration {
     SOON.mul_f64(*factor) * slack()
 }
 
-/// The bar is `SOON`, which a run with QUICKSTEP_STRICT=1 holds statements to. Elsewhere a test shares its machine with
-/// others, and has to tell a phase that looks for the signal from one that does not.
+/// The bar is `SOON`, which a run with QUICKSTEP_STRICT=1 holds statements to. Elsewhere a test shares its machine
+/// with others, and has to tell a phase that looks for the signal from one that does not.
 fn slack() -> u32 {
     if std::env::var_os("QUICKSTEP_STRICT").is_some() { 1 } else { 8 }
 }
@@ -91,7 +91,7 @@ fn interrupted_at(session: &Session, text: &str, delay: Duration, slow: bool) ->
                 std::thread::sleep(Duration::from_millis(1));
             }
             std::thread::sleep(delay);
-            // Who has ended is not interrupted: the signal would be the next statement's.
+            // A statement that has ended is not interrupted: the signal would hit the next one.
             let ended = ended.lock().expect("is whole");
             let raised = Instant::now();
             if ended.is_none() {
@@ -515,7 +515,7 @@ fn streams_and_hosts_can_be_interrupted() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let _alone = ALONE.lock();
     let session = session();
-    // Rows that nobody takes: the queue is full, and the query waits.
+    // Rows that are not read: the queue is full, and the query waits.
     let mut stream = session.stream("SELECT a.t, b.i FROM numbers a, few b").expect("begins");
     stream.next_batch().expect("has rows");
     std::thread::sleep(Duration::from_millis(100));
@@ -581,7 +581,7 @@ fn a_signal_between_two_statements_ends_the_next_one() {
     assert_eq!(outcome.expect_err("is stopped").state(), SqlState::QueryCanceled);
     assert_eq!(seen, 2);
     is_as_before(&session, "a signal between statements");
-    // One that comes while nothing runs is nobody's.
+    // One that comes while nothing runs has no effect.
     cancel.cancel();
     session.query("SELECT 1").expect("runs");
 }

@@ -1,4 +1,7 @@
 //! Tables that are larger than memory, in a database in memory: blocks go to the temporary folder and come back.
+//!
+//! The allocator is counted, so that the limit holds as it does in the product; since the count belongs to the
+//! process, tests run one at a time (`ALONE`). Answers are compared with those of a database without a tight limit.
 
 use std::sync::Mutex;
 
@@ -113,8 +116,8 @@ fn without_a_temporary_folder_the_limit_is_one() {
     assert!(pool(&session).written_bytes > 0);
 }
 
-/// Tables stored as rows, with indices, in a database on disk that is opened with a third of their bytes: by metadata alone,
-/// and then block by block.
+/// Tables stored as rows, with indices, in a database on disk that is opened with a third of their bytes: by metadata
+/// alone, and then block by block.
 #[test]
 fn rows_larger_than_memory_are_opened_by_metadata_and_come_and_go() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,4 +1,7 @@
 //! Blocks made anew in the background while others read and write: `ALTER TABLE ... SET`.
+//!
+//! The tests watch the layouts of a table's blocks while sessions insert and query. Rows must be complete at every
+//! moment, and indexes must be in all blocks at the end. EXPLAIN ANALYZE tells how predicates were evaluated.
 
 use std::time::{Duration, Instant};
 
@@ -145,7 +148,7 @@ fn explain_analyze_counts_the_ways_of_predicates() {
     assert_eq!(ways("SELECT count(*) FROM t WHERE b = 50000"), format!("{blocks} scan"));
     session.query("CREATE INDEX ON t USING csbtree (b)").expect("indexes");
     assert_eq!(ways("SELECT count(*) FROM t WHERE b = 50000"), format!("{blocks} csbtree"));
-    // Of the rows of the tree those few are looked at that a scan would look for.
+    // The rows that the index finds are probed for the other condition, in place of a scan.
     let both = ways("SELECT count(*) FROM t WHERE c = 7 AND b BETWEEN 50000 AND 50040");
     assert!(both.contains("csbtree") && both.contains("probe") && !both.contains("scan"), "{both}");
     // A disjunction over two columns, the second only where the first has not decided.

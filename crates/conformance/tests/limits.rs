@@ -89,8 +89,9 @@ fn a_statement_ends_within_100_ms_of_the_signal_and_leaves_nothing() {
     let _alone = ALONE.lock();
     let session = database();
     for (what, statement) in LONG {
-        // Slots that a first run freed are kept for the next: what is left must not grow from there. Where a busy machine
-        // let that run come less far than the later ones, they add slots of their own, once; what is lost grows each time.
+        // Slots that a first run freed are kept for the next: what is left must not grow from there. Where a busy
+        // machine let that run come less far than the later ones, they add slots of their own, once; what is lost
+        // grows each time.
         cancelled_after(&session, statement, Duration::from_millis(500));
         let mut grown = u64::MAX;
         for _ in 0..3 {
@@ -160,8 +161,8 @@ fn exceeding_the_budget_is_an_error_of_the_statement_alone() {
     let used_before = session.database().memory_used().0;
     let limit = used_before + (48 << 20);
     session.query(&format!("SET memory_limit = '{limit}'")).expect("sets");
-    // Tables have nowhere to go: how they make room is another test's (`larger_than_memory.rs`). What an operator holds
-    // goes to files; what the statement is asked for has to fit.
+    // Tables have nowhere to go: how they make room is another test's (`larger_than_memory.rs`). What an operator
+    // holds goes to files; what the statement is asked for has to fit.
     session.query("SET temp_directory = ''").expect("sets");
     let spilling = [
         (
@@ -223,8 +224,8 @@ fn exceeding_the_budget_is_an_error_of_the_statement_alone() {
     assert_eq!(session.query(hungry[0].1).expect("has room").rows(), 1);
 }
 
-/// Each statement of a script costs what it is itself, not what the script is: of 4,000 statements in eight megabytes, read
-/// as a whole for each of them, the script would take half a minute.
+/// Each statement of a script costs what it is itself, not what the script is: of 4,000 statements in eight
+/// megabytes, read as a whole for each of them, the script would take half a minute.
 #[test]
 fn a_statement_of_a_long_script_does_not_cost_the_script() {
     let _alone = ALONE.lock();

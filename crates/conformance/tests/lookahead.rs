@@ -1,4 +1,7 @@
 //! What EXPLAIN ANALYZE tells of runtime filters, join tables and instruction sets, and that their switches work.
+//!
+//! Tests count instead of timing: lines of the analyzed plan tell how many rows a filter tested and dropped, and how
+//! many leave joins. The data are a star of 200,000 facts with clustered and scattered keys.
 
 use conformance::configuration;
 use engine::Session;
@@ -146,7 +149,7 @@ fn orders(query: &str) -> Vec<String> {
     all.into_iter().map(put).collect()
 }
 
-/// Tests of runtime filters plus rows that leave joins: what a star join costs beside reading its facts.
+/// Tests of runtime filters plus rows that leave joins: what a star join costs in addition to reading its facts.
 fn tests_and_matches(plan: &str) -> u64 {
     let number = |text: &str| -> u64 {
         let digits: String = text.chars().take_while(|c| c.is_ascii_digit() || *c == ',').collect();

@@ -1,5 +1,5 @@
-//! Random statements that change rows, beside a model of the table: a list of rows. After each statement the table is
-//! read whole and by conditions, under every configuration and in small and merged blocks of either layout.
+//! Random statements that change rows, compared with a model of the table: a list of rows. After each statement the
+//! table is read whole and by conditions, under every configuration and in small and merged blocks of either layout.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,8 @@ fn rows_of(result: &ResultSet) -> Vec<Row> {
         .collect()
 }
 
-/// What a statement should do: the table after it, how many rows it counts, the rows that RETURNING gives; or an error.
+/// What a statement should do: the table after it, how many rows it counts, the rows that RETURNING gives; or an
+/// error.
 type Expected = Result<(Rows, usize, Vec<Row>), SqlState>;
 
 fn insert(random: &mut Random, rows: &Rows) -> (String, Expected) {

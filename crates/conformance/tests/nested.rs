@@ -1,5 +1,5 @@
-//! Nested values of random shape: their bytes order as they do, and they go to Arrow, Parquet, Arrow files, JSON, text
-//! and tables and come back as they were.
+//! Nested values of random shape: their bytes order as they do, and they go to Arrow, Parquet, Arrow files, JSON,
+//! text and tables and come back as they were.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,8 @@
 //! Files in object stores and behind HTTP, against a small server of our own on this machine (`object_server`).
+//!
+//! `Place` is a server, a session and a lock: settings of stores belong to the process, so the tests run one after
+//! the other. The server counts requests and bytes and can be told to fail, so that tests check what is fetched and
+//! what is tried again. Secrets must appear in no message or listing.
 
 mod object_server;
 

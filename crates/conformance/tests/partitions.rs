@@ -1,5 +1,5 @@
-//! Partitioned tables beside a table without partitions: what plans and scans pass over, answers under random changes,
-//! restart, export and import.
+//! Partitioned tables compared with a table without partitions: what plans and scans pass over, answers under random
+//! changes, restart, export and import.
 
 use std::path::PathBuf;
 
@@ -184,8 +184,8 @@ fn random_changes() {
     }
 }
 
-/// Claims by memory node, on machines that are made up: answers are those of a machine with one node, whatever the mode and
-/// however few workers there are for the nodes, and blocks are read by who is near them.
+/// Claims by memory node, on machines that are made up: answers are those of a machine with one node, whatever the
+/// mode and however few workers there are for the nodes, and each node's workers read its blocks.
 #[test]
 fn work_orders_go_to_their_memory_nodes() {
     let queries = [

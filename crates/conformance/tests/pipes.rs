@@ -1,5 +1,5 @@
-//! Readers of text from pipes: named ones and COPY FROM STDIN, written in pieces of 1, 7 and 64 bytes that split every token.
-//! Every answer is that of the same bytes in a file.
+//! Readers of text from pipes: named ones and COPY FROM STDIN, written in pieces of 1, 7 and 64 bytes that split
+//! every token. Every answer is that of the same bytes in a file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -144,7 +144,7 @@ fn a_pipe_is_read_once_a_statement() {
     let twice = format!("SELECT x.a, y.a AS b FROM '{pipe}' x, '{pipe}' y ORDER BY 1, 2");
     assert_eq!(outcome(&session, &twice), "a BIGINT, b BIGINT, \n1|1|\n1|2|\n2|1|\n2|2|");
     writer.join().expect("written");
-    // A description does not take the rows away from whoever asks for them afterwards.
+    // A description does not take the rows away from a later query.
     let writer = feed(&pipe, b"a\n1\n", 7);
     let sql = format!("SELECT * FROM '{pipe}'");
     assert_eq!(session.describe(&sql).expect("described").expect("a query").len(), 1);

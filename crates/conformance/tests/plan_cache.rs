@@ -1,4 +1,7 @@
 //! Plans that are kept: used for as long as nothing changed that they were made of, and never a moment longer.
+//!
+//! `was_kept` asks whether the last query ran with a kept plan. Each test changes one thing that a plan depends on
+//! (tables, names, settings, host functions, time) and checks both the answer and whether the plan was made again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -175,7 +178,7 @@ fn what_is_of_the_moment_is_not_kept() {
     assert_eq!(again(&session, text).0, [[Value::text("2")]]);
     database.session().query("SET workers = 3").unwrap();
     assert_eq!(run(&session, text), [[Value::text("3")]]);
-    // Files change beside us.
+    // Files change outside the engine.
     let file = std::env::temp_dir().join(format!("quickstep-plan-cache-{}.csv", std::process::id()));
     std::fs::write(&file, "a\n1\n").unwrap();
     let text = format!("SELECT sum(a) FROM '{}'", file.display());
@@ -306,8 +309,8 @@ fn texts_are_kept_whole_and_not_without_bound() {
     assert_eq!(again(&session, &text), (vec![vec![Value::I64(1000)]], false));
 }
 
-/// Threads that share a session run one text while another session changes what it reads: every answer is one that the
-/// table gave at some time, and the last one is the last state's.
+/// Threads that share a session run one text while another session changes what it reads: every answer is one that
+/// the table gave at some time, and the last one is the last state's.
 #[test]
 fn many_threads_and_a_writer() {
     let (database, session) = with_table();

@@ -1,6 +1,6 @@
-//! Options of readers: each one that is accepted changes what is read, its illegal values are refused, and what is not an
-//! option of a reader is refused by its name. An option that is new in `formats::READER_OPTIONS` fails here until it has a
-//! case.
+//! Options of readers: each one that is accepted changes what is read, its illegal values are refused, and what is
+//! not an option of a reader is refused by its name. An option that is new in `formats::READER_OPTIONS` fails here
+//! until it has a case.
 
 use conformance::folder::Folder;
 use engine::{Database, Options, Session, Value};

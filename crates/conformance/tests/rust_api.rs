@@ -1,4 +1,7 @@
 //! The API as programs use it: parameters, values, errors, transactions, appenders, in memory and on disk.
+//!
+//! Values make a round trip through parameters and rows for many types. Appenders are tested with the same rows in
+//! memory and on disk; dropped transactions must roll back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Many sessions on one set of workers, as clients meet them: queries are seen, paused, resumed, cancelled and altered by
-//! other sessions, priorities and limits hold, and memory that others hold is waited for.
+//! Many sessions on one set of workers, as clients meet them: queries are seen, paused, resumed, cancelled and
+//! altered by other sessions, priorities and limits hold, and memory that others hold is waited for.
 //!
 //! The allocator is counted, as it is in the product, so that the budget sees all that a statement allocates.
 
@@ -87,7 +87,7 @@ fn a_query_is_seen_paused_resumed_and_cancelled_by_another_session() {
             assert!(begun.elapsed() < Duration::from_secs(5), "nobody works for it");
         }
         let share = other
-            // Of the moment: none while the one that asks has had less.
+            // At this moment: none while the one that asks has had less.
             .query(&format!("SELECT share BETWEEN 0 AND 1 FROM quickstep_queries WHERE id = {id}"))
             .expect("answers");
         assert_eq!(share.value(0, 0), Value::Bool(true));
@@ -344,7 +344,8 @@ fn no_insert_or_stream_fails_for_memory_that_others_hold() {
     assert_eq!(kept, [Some(3), Some(expected), Some(expected)], "each is there once");
 }
 
-/// A stream of which rows were read cannot begin anew: where it lacks memory beside others, it waits for theirs.
+/// A stream of which rows were read cannot begin anew: where other queries leave it too little memory, it waits for
+/// theirs.
 #[test]
 fn no_stream_fails_for_memory_that_others_hold_once_its_rows_are_read() {
     let _alone = ALONE.lock();
@@ -374,7 +375,7 @@ fn no_stream_fails_for_memory_that_others_hold_once_its_rows_are_read() {
             let (mut stream, mut count) = (session.stream(rows)?, 0);
             while let Some(batch) = stream.next_batch()? {
                 count += batch.rows as i64;
-                // As somebody reads who has something to do with the rows.
+                // Reads slowly, as a program that works on the rows does.
                 std::thread::sleep(Duration::from_micros(100));
             }
             Ok(count)
@@ -400,8 +401,8 @@ fn held(session: &Session, id: i64) -> i64 {
     number(session, &text).unwrap_or(0)
 }
 
-/// The query is paused when it holds so much and a segment of that name has done some of its work, a few times over; the least part of
-/// its memory that it held then, and its answers each time.
+/// The query is paused when it holds so much and a segment of that name has done some of its work, a few times over;
+/// the least part of its memory that it held then, and its answers each time.
 fn least_held_when_paused(
     database: &Database,
     text: &str,

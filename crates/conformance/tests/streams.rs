@@ -1,5 +1,5 @@
-//! Results as streams: the same rows in the same order as the whole result, in bounded memory, with errors, signals and
-//! other statements in the midst of them.
+//! Results as streams: the same rows in the same order as the whole result, in bounded memory, with errors, signals
+//! and other statements in the midst of them.
 //!
 //! The allocator is counted, as it is in the product, so that bounds on memory mean something.
 

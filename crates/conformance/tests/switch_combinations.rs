@@ -1,5 +1,5 @@
-//! Every combination of switches gives the same answers: TPC-H and SSB at scale factor 0.01 with each switch off alone,
-//! with all of them off, and with random sets of them off.
+//! Every combination of switches gives the same answers: TPC-H and SSB at scale factor 0.01 with each switch off
+//! alone, with all of them off, and with random sets of them off.
 //!
 //! TPC-H's answers are compared with the recorded ones. SSB has none at this scale; what the standard configuration
 //! answers (its answers at scale factor 1 are compared elsewhere) has to come out of every other one.

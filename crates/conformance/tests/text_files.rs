@@ -1,4 +1,8 @@
 //! CSV and JSON through the public API: what is found out about a file, what is read, and what becomes of the rest.
+//!
+//! Tests write small texts and compare the detected columns, the rows and the positions of errors. A file is read in
+//! buffers of a megabyte, so some tests place values across their ends. Rejected rows must be listed with their
+//! lines.
 
 use conformance::folder::Folder;
 use engine::{Database, Options, Session};

@@ -1,5 +1,5 @@
-//! What finished queries leave, as a client sees it: history, plans, work orders, comparisons, pages and timelines, slow
-//! queries, metrics.
+//! What finished queries leave, as a client sees it: history, plans, work orders, comparisons, pages and timelines,
+//! slow queries, metrics.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +98,7 @@ fn what_is_kept_is_a_matter_of_settings() {
     session.execute("SET trace = on; SET workers = 2; SELECT count(*) FROM orders").unwrap();
     let kept = database.query_traces();
     let texts: Vec<&str> = kept.iter().map(|trace| &*trace.text).collect();
-    // Of several statements each has its own text, and those that run no plan leave nothing.
+    // Each of several statements has its own text, and statements that run no plan leave nothing.
     assert_eq!(texts.iter().filter(|text| text.starts_with("SELECT count")).count(), 1, "{texts:?}");
     assert!(!texts.iter().any(|text| text.starts_with("SET")), "{texts:?}");
     let timed = |session: &Session| {

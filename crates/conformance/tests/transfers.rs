@@ -1,5 +1,5 @@
-//! Units of transfer, as SQL sees them: rows and their order are those of `vector` under every unit, EXPLAIN says what each
-//! edge has, and what is written down between operators is bounded, spilled and freed.
+//! Units of transfer, as SQL sees them: rows and their order are those of `vector` under every unit, EXPLAIN says
+//! what each edge has, and what is written down between operators is bounded, spilled and freed.
 //!
 //! The allocator is counted, as it is in the product, so that bounds on memory mean something.
 
@@ -195,7 +195,7 @@ fn cascade(session: &Session) {
             .expect("makes a side");
     }
     // As the paper's system has it: the probed side is the one that is written first, and tables are hash tables with
-    // their rows beside them.
+    // separate rows.
     set(
         session,
         &[
@@ -207,7 +207,7 @@ fn cascade(session: &Session) {
     );
 }
 
-/// What a query takes at most beside what is there before it.
+/// The peak memory of a query, in addition to what is allocated before it.
 fn peak(session: &Session, query: &str) -> (u64, Vec<String>) {
     session.database().release_idle_memory();
     memory::reset_peaks();

@@ -1,6 +1,7 @@
-//! What is made as a whole asks for memory first: a file as a value, a text that is unpacked, a text in another encoding.
+//! What is made as a whole asks for memory first: a file as a value, a text that is unpacked, a text in another
+//! encoding.
 //!
-//! The allocator is counted, as it is in the product; alone in its process, so that nobody else allocates.
+//! The allocator is counted, as it is in the product; alone in its process, so that no other test allocates.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

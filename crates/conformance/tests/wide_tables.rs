@@ -1,5 +1,5 @@
-//! Wide tables beside their base tables: SSB's queries, and random stars under random changes, each answered with the
-//! switch on and off; which plans use them; what commits of others do to them; restart, export and import.
+//! Wide tables compared with their base tables: SSB's queries, and random stars under random changes, each answered
+//! with the switch on and off; which plans use them; what commits of others do to them; restart, export and import.
 
 use std::path::PathBuf;
 
@@ -222,7 +222,7 @@ fn commits_of_others() {
     run(&two, "INSERT INTO sale VALUES (16, 1, 1, 4, 1)");
     assert_eq!(one.query("COMMIT").unwrap_err().state(), SqlState::SerializationFailure);
 
-    // Dropped under the hand of who extends it.
+    // Dropped while another session extends it.
     run(&one, "REFRESH WIDE TABLE wide");
     run(&one, "BEGIN");
     run(&one, "INSERT INTO sale VALUES (17, 1, 1, 4, 1)");
@@ -502,7 +502,8 @@ impl Star {
     }
 }
 
-/// Over many stars: no answer depends on the switch, and the wide table is used often enough for that to say something.
+/// Over many stars: no answer depends on the switch, and the wide table is used often enough for that to say
+/// something.
 #[test]
 fn random_stars() {
     let seeds = std::env::var("WIDE_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(40);

@@ -1,5 +1,6 @@
-//! Options of COPY TO: each one that is accepted changes what is written, its illegal values are refused, and so is what is
-//! none of the format's. An option that is new in `formats::write::WRITER_OPTIONS` fails here until it has a case.
+//! Options of COPY TO: each one that is accepted changes what is written, its illegal values are refused, and so is
+//! what is none of the format's. An option that is new in `formats::write::WRITER_OPTIONS` fails here until it has a
+//! case.
 
 use std::fs;
 use std::path::Path;
@@ -29,8 +30,8 @@ fn written(path: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Name under which it is one with others, options besides, a value that changes what is written, one that is refused, and
-/// whether a folder is there that COPY wrote.
+/// Name under which it is one with others, options besides, a value that changes what is written, one that is
+/// refused, and whether a folder is there that COPY wrote.
 const CASES: [(&str, &str, &str, &str, bool); 11] = [
     ("compression", "", "none", "rar", false),
     ("partition_by", "", "(b)", "(nothing)", false),
@@ -93,7 +94,7 @@ fn every_option_changes_what_is_written() {
             }
             let case = CASES.iter().find(|case| case.0 == of);
             let (_, beside, value, illegal, before) = case.unwrap_or_else(|| panic!("no case for {name}"));
-            // Arrow files and texts are not packed unless somebody says so.
+            // Arrow files and texts are not compressed unless an option says so.
             let value = match (of, format) {
                 ("compression", WriteFormat::Arrow) => {
                     let error = copy(&format!(", {name} gzip"), false, "a").expect_err("not packed");

@@ -1,8 +1,9 @@
 //! ALTER TABLE and COMMENT ON.
 //!
-//! A copy of the table is changed and put in the table's place, all at once, if nobody has changed the table since;
-//! otherwise the change is made again to what is there now. Columns that are added, dropped or renamed leave the
-//! blocks' bytes as they are; a column of another type is a query over the whole table, whose rows are new blocks.
+//! A copy of the table is changed and put in the table's place, all at once, if no other transaction has changed the
+//! table since; otherwise the change is made again to what is there now. Columns that are added, dropped or renamed
+//! leave the blocks' bytes as they are; a column of another type is a query over the whole table, whose rows are new
+//! blocks.
 
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use crate::session::shown;
 const ATTEMPTS_MAX: usize = 100;
 
 impl Session {
+    /// Makes all actions of one ALTER TABLE as one change. `table` is `None` where IF EXISTS found none: nothing
+    /// happens.
     pub(crate) fn alter_table(
         &self,
         name: &ObjectName,
@@ -41,7 +44,7 @@ impl Session {
         Ok(done)
     }
 
-    /// Changes a table, again and again until nobody has come between.
+    /// Changes a table; repeats the change until no other transaction comes in between.
     fn change_table(
         &self,
         name: &ObjectName,
@@ -189,7 +192,7 @@ impl Session {
         }
     }
 
-    /// A column with one value in every row, in blocks beside those of the table. It is always held as codes.
+    /// A column with one value in every row, in blocks parallel to those of the table. It is always held as codes.
     fn constant_column(&self, table: &Table, ty: Type, value: &Value) -> Result<TableData> {
         let mut sealed = Vec::with_capacity(table.data.blocks().len());
         for block in table.data.blocks() {
@@ -245,6 +248,7 @@ impl Session {
         Ok(ResultSet::done("ALTER TABLE"))
     }
 
+    /// COMMENT ON a table, view or column; `None` removes the comment.
     pub(crate) fn comment_on(&self, on: &CommentTarget, text: Option<String>) -> Result<ResultSet> {
         let done = ResultSet::done("COMMENT");
         let before = self.snapshot();
@@ -307,6 +311,7 @@ fn refuse_referenced(table: &Arc<Table>, relations: &SessionRelations, column: u
     }
 }
 
+/// The error (40001) when a concurrent statement changed the table first.
 pub(crate) fn changed_meanwhile(table: &str) -> Error {
     let message = format!("table {table} was changed by another statement meanwhile");
     Error::new(SqlState::SerializationFailure, message).with_hint("run the statement again")

@@ -1,5 +1,5 @@
-//! Work that goes on when the statement that asked for it has returned, and work that nobody asks for. It ends with the
-//! database.
+//! Background jobs: work that goes on after the statement that began it has returned, and periodic upkeep such as
+//! checkpoints. Jobs end with the database.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -11,11 +11,15 @@ use crate::database::Shared;
 
 /// When a step is to be followed by the next one.
 pub(crate) enum Next {
+    /// At once.
     Now,
+    /// After this pause.
     After(Duration),
+    /// Not at all: the job is done.
     Never,
 }
 
+/// The threads of a database's jobs, and the signal that ends them.
 #[derive(Default)]
 pub(crate) struct Background {
     stop: Arc<(Mutex<bool>, Condvar)>,

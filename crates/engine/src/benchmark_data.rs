@@ -1,4 +1,8 @@
 //! `CALL tpch(scale => 1)`, `CALL ssb(…)` and `CALL tpcds(…)`: benchmark tables, generated straight into blocks.
+//!
+//! `Session::call` is the entry of all procedures: each group of procedures is asked in turn, and what is left names
+//! a suite. Generation is a plan that scans a generator, so that it runs in parallel and is cancelled like any query;
+//! each table is made as by CREATE TABLE AS, with the suite's primary key where the scale keeps it unique.
 
 use std::ops::ControlFlow;
 
@@ -13,6 +17,7 @@ use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 
 impl Session {
+    /// CALL of any procedure, by its name in any case; 42883 for an unknown one.
     pub(crate) fn call(
         &self,
         procedure: &str,

@@ -1,4 +1,4 @@
-//! Calls of the host: what every statement runs under, whoever runs it and however it ends.
+//! Calls of the host: what every statement runs under, whatever calls it and however it ends.
 //!
 //! ```text
 //!  called     the session's signal and tick, from the first look at the text (`sync::stop`)
@@ -19,9 +19,9 @@ use crate::session::Tick;
 use crate::statement;
 
 impl Session {
-    /// Does what the host asks for under the session's signal and deadline, from the first look at a text to the end of its
-    /// last statement. The signal is taken back once, when the call begins: raised between two statements, it ends the
-    /// next one. Calls inside of a call are a part of it.
+    /// Does what the host asks for under the session's signal and deadline, from the first look at a text to the end
+    /// of its last statement. The signal is taken back once, when the call begins: raised between two statements, it
+    /// ends the next one. Calls inside of a call are a part of it.
     pub(crate) fn called<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         struct Leave<'a>(&'a Session);
         impl Drop for Leave<'_> {
@@ -106,7 +106,7 @@ impl Session {
 
 /// Texts beyond this may nest deeply enough to need a stack of their own.
 pub(crate) const LONG_TEXT_BYTES: usize = 8 << 10;
-/// Plans of deep expressions are walked by recursion. Pages of the stack that nobody touches cost nothing.
+/// Plans of deep expressions are walked by recursion. Pages of the stack that are not touched cost nothing.
 const LARGE_STACK_BYTES: usize = 1 << 30;
 
 /// Runs `work` with a stack that is large enough for the text's depth. A broken invariant ends the statement, not the

@@ -1,8 +1,9 @@
-//! Queries that run before the rest of a statement: common table expressions that are computed once, and recursive ones.
+//! Queries that run before the rest of a statement: common table expressions that are computed once, and recursive
+//! ones.
 //!
-//! They run in the order in which they were bound, each after the scalar subqueries it may use. A recursive query runs its
-//! first part once and its second part over the rows that the round before gave, until there are none, or until the only
-//! reader of its rows, a LIMIT, has enough.
+//! They run in the order in which they were bound, each after the scalar subqueries it may use. A recursive query
+//! runs its first part once and its second part over the rows that the round before gave, until there are none, or
+//! until the only reader of its rows, a LIMIT, has enough.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,7 +21,9 @@ use crate::statistics::SnapshotStatistics;
 
 /// What runs before a query, as it goes on.
 pub(crate) struct Before<'a> {
+    /// The catalog view that the whole statement is planned with.
     pub relations: &'a SessionRelations,
+    /// What the statement is planned for; EXPLAIN runs none of these queries.
     pub purpose: Purpose,
     /// Rows by the number that plans read them under.
     pub shared: Vec<SharedRows>,
@@ -28,6 +31,7 @@ pub(crate) struct Before<'a> {
     pub values: Vec<Value>,
     /// Plans, unless the purpose is to run.
     pub parts: &'a mut Vec<Part>,
+    /// Time spent in the optimizer so far.
     pub planning: Duration,
 }
 
@@ -62,8 +66,8 @@ struct Enough {
 }
 
 impl Session {
-    /// Runs the queries whose rows `plan` reads, or all that are left, with those before them: as late as may be, when most
-    /// scalar subqueries are known.
+    /// Runs the queries whose rows `plan` reads, or all that are left, with those before them: as late as may be,
+    /// when most scalar subqueries are known.
     pub(crate) fn run_common_before(
         &self,
         plan: Option<&LogicalPlan>,
@@ -238,8 +242,8 @@ fn changed_already(error: Error) -> Error {
 /// What a value of a row costs to be remembered, more or less.
 const ROW_UNITS: usize = 64;
 
-/// Where the rows of a recursive query have one reader, and that is a LIMIT over something that gives rows of its own for
-/// the rows of each round: what it reads, over the rows of one round, and how many rows it wants.
+/// Where the rows of a recursive query have one reader, and that is a LIMIT over something that gives rows of its own
+/// for the rows of each round: what it reads, over the rows of one round, and how many rows it wants.
 fn enough(
     result: usize,
     working: usize,
@@ -281,8 +285,8 @@ fn limited(plan: &LogicalPlan, number: usize, known: usize) -> Option<(&LogicalP
     }
 }
 
-/// The part of a plan that gives its rows for the rows of each round, whatever the other rounds gave. It may be one of the
-/// inputs of a union, whose rows are rows of the union.
+/// The part of a plan that gives its rows for the rows of each round, whatever the other rounds gave. It may be one
+/// of the inputs of a union, whose rows are rows of the union.
 fn round_by_round(plan: &LogicalPlan, number: usize, known: usize) -> Option<&LogicalPlan> {
     match plan {
         LogicalPlan::Union { inputs, .. } => {

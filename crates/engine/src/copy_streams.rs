@@ -1,8 +1,8 @@
 //! COPY ... TO STDOUT and COPY ... FROM STDIN: what a session's host gives for them.
 //!
-//! What is read is put into a file first, for as long as the statement runs: formats are told by looking, rows are read in
-//! parallel, and Parquet is read from its end. So are pipes that stand where a file's path may stand: `/dev/stdin`, a named
-//! pipe, what a shell makes of `<(command)`.
+//! What is read is put into a file first, for as long as the statement runs: formats are told by looking, rows are
+//! read in parallel, and Parquet is read from its end. So are pipes that stand where a file's path may stand:
+//! `/dev/stdin`, a named pipe, what a shell makes of `<(command)`.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -20,8 +20,9 @@ use crate::Session;
 
 /// The standard input and output of a session's host.
 pub trait CopyStreams: Send + Sync {
-    /// Everything that COPY FROM STDIN shall read. Of text, a line `\.` may say that it ends. While nothing is there, it may
-    /// answer [`io::ErrorKind::WouldBlock`]: then it is asked again, unless the statement was cancelled meanwhile.
+    /// Everything that COPY FROM STDIN shall read. Of text, a line `\.` may say that it ends. While nothing is there,
+    /// it may answer [`io::ErrorKind::WouldBlock`]: then it is asked again, unless the statement was cancelled
+    /// meanwhile.
     fn input(&self, text: bool) -> io::Result<Box<dyn Read + Send>>;
     /// Takes what COPY TO STDOUT writes.
     fn output(&self) -> io::Result<Box<dyn Write + Send>>;
@@ -35,6 +36,7 @@ pub(crate) struct StandardStreams {
     cancel: CancelToken,
 }
 
+/// Inputs that running statements have read into files, and how many statements run.
 #[derive(Default)]
 struct Held {
     /// Statements that are under way, one within the other.
@@ -55,7 +57,7 @@ impl Drop for HeldInput {
     }
 }
 
-/// Pieces of a pipe that wait to be written, and how often whoever waits for one looks whether it shall go on.
+/// Pieces of a pipe that wait to be written, and how often the waiting thread checks for cancellation.
 const PIECES: usize = 4;
 const POLL: Duration = Duration::from_millis(20);
 
@@ -116,7 +118,7 @@ impl StandardStreams {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies what comes out of a pipe into the file until nobody writes into it any more or the statement is cancelled.
+    /// Copies what comes out of a pipe into the file until all writers have closed it or the statement is cancelled.
     /// Opening and reading wait without an end, so that another thread does both.
     fn take_pipe(&self, pipe: &str, file: &mut dyn Write, failed: &dyn Fn(io::Error) -> Error) -> Result<()> {
         let (send, pieces) = sync_channel::<io::Result<Vec<u8>>>(PIECES);
@@ -140,15 +142,15 @@ impl StandardStreams {
                 }
             };
             if let Err(error) = copy() {
-                // Nobody may be waiting any more.
+                // The receiver may be gone.
                 let _ = send.send(Err(error));
             }
         };
         std::thread::Builder::new().name("quickstep-pipe".to_owned()).spawn(read).map_err(failed)?;
         loop {
             if let Some(reason) = self.cancel.check_clock() {
-                // A pipe that is opened for reading and writing has somebody at its other end, so that the thread goes on
-                // that waits for one; it ends when this closes.
+                // Opening the pipe for reading and writing gives it a writer, which wakes the thread that waits for
+                // one; that thread ends when this handle closes.
                 drop(File::options().read(true).write(true).open(pipe));
                 return Err(crate::run::cancelled(reason));
             }
@@ -182,8 +184,8 @@ impl StandardStreams {
         }
     }
 
-    /// A statement begins: what it has read is let go of when this is dropped, however it ends. A statement within another
-    /// leaves the other's input alone.
+    /// A statement begins: what it has read is let go of when this is dropped, however it ends. A statement within
+    /// another leaves the other's input alone.
     pub(crate) fn begin(&self) -> Reading<'_> {
         self.all().statements += 1;
         Reading { streams: self, keeps_pipes: false }
@@ -213,6 +215,7 @@ impl StandardStreams {
         })
     }
 
+    /// The host's standard output; an error where the host has given none.
     pub(crate) fn output(&self) -> Result<Box<dyn Write + Send>> {
         let failed =
             |e: io::Error| Error::new(SqlState::IoError, format!("cannot write standard output: {e}"));

@@ -1,8 +1,8 @@
 //! COPY TO: a query's rows into a file, a folder of files, or to standard output.
 //!
-//! Rows are written while the query computes them: a stream (`stream`) hands them on as there is room, as many threads as
-//! there are workers encode pieces of them, and no more than a share of the memory limit waits in between. So a file may be
-//! larger than memory. A file appears when it is whole.
+//! Rows are written while the query computes them: a stream (`stream`) hands them on as there is room, as many
+//! threads as there are workers encode pieces of them, and no more than a share of the memory limit waits in between.
+//! So a file may be larger than memory. A file appears when it is whole.
 
 use std::io::Write;
 
@@ -15,6 +15,8 @@ use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 
 impl Session {
+    /// COPY ... TO a file: runs the query and writes its rows as they come, in the format of the options or of the
+    /// path.
     pub(crate) fn copy_to(
         &self,
         query: LogicalQuery,

@@ -1,4 +1,9 @@
 //! A database: its tables, its memory and its workers, shared by all sessions.
+//!
+//! A [`Database`] is a handle on `Shared`, which owns the catalog, the block pool, the memory budget, the scheduler
+//! and, on disk, the store. Sessions hold a handle each; attached databases are mounts inside of `Shared`. With the
+//! last handle the background jobs end, the log is checkpointed, and then the directory's lock is released: `alive`
+//! is the last field, so that its end means that all of this has happened.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -23,8 +28,8 @@ pub struct Options {
     pub memory_bytes: Option<u64>,
     /// A database on disk is opened as it is now, and not changed; others may write to it meanwhile.
     pub read_only: bool,
-    /// Memory nodes as if the machine had so many, all equally far from each other: what that decides can be tried on any
-    /// machine. Its own when not given.
+    /// Memory nodes as if the machine had so many, all equally far from each other: what that decides can be tried on
+    /// any machine. Its own when not given.
     pub memory_nodes: Option<usize>,
 }
 
@@ -40,29 +45,39 @@ pub struct Database {
     pub(crate) shared: Arc<Shared>,
 }
 
+/// What all handles of a database share; it ends with the last of them.
 pub(crate) struct Shared {
     /// What the main database is called.
     pub name: String,
     /// Databases that were attached to it.
     pub mounts: crate::mounts::Mounts,
+    /// Functions that the host program has registered.
     pub definitions: crate::definitions::Definitions,
+    /// Statements recorded for CALL advise.
     pub workload: crate::workload::Workload,
+    /// Settings given to roles by ALTER ROLE.
     pub roles: crate::roles::Roles,
     /// Traces and counts of statements that have ended.
     pub seen: Arc<crate::traces::Seen>,
+    /// The main database's tables, views and other objects.
     pub catalog: Catalog,
+    /// Memory of blocks, with what is written to files when it does not fit.
     pub pool: Pool,
+    /// The memory limit, and what is charged against it.
     pub budget: Budget,
+    /// The workers, and the queries that they serve.
     pub scheduler: Scheduler,
+    /// Jobs that run without a statement waiting for them.
     pub background: Background,
-    /// Transactions that are given up when nobody goes on with them.
+    /// Rolls back transactions that have been idle for too long.
     pub idle: crate::idle::IdleWatch,
     /// The files of a database on disk.
     pub store: Option<Arc<Store>>,
     /// Where statements put what does not fit memory.
     temporary: RwLock<Arc<dyn FileManager>>,
-    /// The folder for that, and for blocks, where nobody names one: the database's own, or the machine's.
+    /// The default folder for that and for evicted blocks: the database's own, or the machine's.
     own_temporary: PathBuf,
+    /// Where worker threads run, as `SET worker_affinity` asks.
     pub affinity: Mutex<WorkerAffinity>,
     /// The last field: it goes when everything else has gone, the directory's lock too.
     alive: Arc<()>,
@@ -98,6 +113,8 @@ impl Drop for Shared {
 }
 
 impl Database {
+    /// A new, empty database in memory; its contents end with the last handle. Fails when `options.workers` is not
+    /// between 1 and 1024.
     pub fn in_memory(options: Options) -> Result<Database> {
         let pool = Self::pool(&options);
         Self::with(options, pool, Catalog::new(), None, std::env::temp_dir())
@@ -172,7 +189,7 @@ impl Database {
             return Self::over(Arc::new(formats::remote::RemoteFiles::new(path)), options);
         }
         let files = crate::upkeep::directory(path, options.access())?;
-        // Who reads only writes nothing into the directory.
+        // A read-only database writes nothing into its directory.
         Self::of_files(files, options, |writes| match writes {
             true => crate::upkeep::temporary_folder(path),
             false => Ok(std::env::temp_dir()),
@@ -199,6 +216,7 @@ impl Database {
         Ok((database, opened.report))
     }
 
+    /// A new session with default settings; any number may be open and work at the same time.
     pub fn session(&self) -> Session {
         Session::new(self.clone())
     }
@@ -208,6 +226,7 @@ impl Database {
         WeakDatabase { shared: Arc::downgrade(&self.shared), alive: Arc::downgrade(&self.shared.alive) }
     }
 
+    /// Threads that execute work orders.
     pub fn workers(&self) -> usize {
         self.shared.scheduler.workers()
     }
@@ -218,10 +237,13 @@ impl Database {
         Ok(())
     }
 
+    /// Bytes that tables, hash tables, sorts and results may use together.
     pub fn memory_limit(&self) -> u64 {
         self.shared.budget.limit()
     }
 
+    /// Sets the limit in bytes for all sessions. Memory beyond it stays in use until the next reservation, which sees
+    /// the new limit.
     pub fn set_memory_limit(&self, bytes: u64) {
         self.shared.budget.set_limit(bytes);
         self.shared.scheduler.set_memory(bytes);
@@ -233,9 +255,9 @@ impl Database {
         folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Sets it, for blocks evicted and statements begun from now on: without a value to the database's own, or in memory
-    /// to the machine's. The folder must be there: a misspelt name is told now, and not by a statement that needs it. `''` is for tables: their blocks stay
-    /// in memory then.
+    /// Sets it, for blocks evicted and statements begun from now on: without a value to the database's own, or in
+    /// memory to the machine's. The folder must be there: a misspelt name is told now, and not by a statement that
+    /// needs it. `''` is for tables: their blocks stay in memory then.
     pub fn set_temp_directory(&self, folder: Option<&str>) -> Result<()> {
         let folder = folder.map_or_else(|| self.shared.own_temporary.clone(), PathBuf::from);
         if folder.as_os_str().is_empty() {

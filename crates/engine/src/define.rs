@@ -1,4 +1,8 @@
 //! Statements that define: schemas and tables.
+//!
+//! Each statement resolves names to positions and ids against the session's snapshot, builds the catalog's form of
+//! the definition, and makes the change through `Session::commit`, where the catalog checks again against the state
+//! that it changes. A table and the sequences of its columns appear in one change.
 
 use catalog::{ColumnAttributes, ForeignKey, Key, NewTable, PARTITIONS_MAX, PartitionScheme, Partitioning};
 use plan::statement::{IfExists, ObjectName, PartitionKind, TableOptions};
@@ -14,6 +18,7 @@ use crate::storage_options;
 use crate::system::INFORMATION_SCHEMA;
 
 impl Session {
+    /// CREATE TABLE, with the sequences of its identity and serial columns.
     pub(crate) fn create_table(
         &self,
         name: &ObjectName,
@@ -147,6 +152,8 @@ impl Session {
         Ok(new)
     }
 
+    /// A foreign key with its columns as positions and its parent as an id (0: the new table itself). Fails when the
+    /// parent has no such key, is in another database, or has other types.
     pub(crate) fn foreign_key(
         &self,
         name: &ObjectName,
@@ -219,6 +226,7 @@ impl Session {
         Ok(ForeignKey { name, columns: own, parent, parent_columns, on_delete, on_update, full })
     }
 
+    /// DROP TABLE: all of them or none.
     pub(crate) fn drop_tables(
         &self,
         names: &[ObjectName],
@@ -238,6 +246,7 @@ impl Session {
         Ok(ResultSet::done("DROP TABLE"))
     }
 
+    /// CREATE SCHEMA. The information schema counts as one that exists.
     pub(crate) fn create_schema(&self, name: &str, if_not_exists: bool) -> Result<ResultSet> {
         if name == INFORMATION_SCHEMA && !if_not_exists {
             let message = format!("schema \"{name}\" already exists");
@@ -249,6 +258,7 @@ impl Session {
         Ok(ResultSet::done("CREATE SCHEMA"))
     }
 
+    /// DROP SCHEMA; without `cascade` an error when something is in it.
     pub(crate) fn drop_schema(&self, name: &str, if_exists: bool, cascade: bool) -> Result<ResultSet> {
         refuse_system(Some(name))?;
         self.commit(|draft| drop_schema(draft, name, if_exists, cascade))?;
@@ -327,6 +337,7 @@ fn partitions(new: &NewTable, asked: &plan::statement::Partitioning) -> Result<P
     Ok(Partitioning { column, names, scheme })
 }
 
+/// The error (42P07) for a name that a table, view or sequence has.
 pub(crate) fn already_exists(table: &str) -> Error {
     Error::new(SqlState::DuplicateTable, format!("relation \"{table}\" already exists"))
 }

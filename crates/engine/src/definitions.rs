@@ -1,4 +1,4 @@
-//! Views and macros: texts by name, beside the catalog's tables; and the host program's functions.
+//! Views and macros: texts by name, kept in the catalog with the tables; and the host program's functions.
 //!
 //! A view shares its schema's names with the tables. Neither holds on to what it uses: a view whose table is gone says
 //! so when it is used.
@@ -49,10 +49,12 @@ impl Definitions {
         drop(before);
         Ok(())
     }
+    /// Removes a function of the host program, by its name in lower case; false when there is none.
     pub fn drop_external(&self, name: &str) -> bool {
         let dropped = self.lock().remove(name);
         dropped.is_some()
     }
+    /// The function of the host program that has this name, in lower case.
     pub fn external(&self, name: &str) -> Option<External> {
         self.lock().get(name).cloned()
     }
@@ -97,6 +99,7 @@ impl Session {
         Ok(())
     }
 
+    /// CREATE VIEW: keeps the text; `columns` are names for its columns, none if they keep theirs.
     pub(crate) fn create_view(
         &self,
         name: &ObjectName,
@@ -126,6 +129,7 @@ impl Session {
         Ok(done)
     }
 
+    /// DROP VIEW: all of them or none. A temporary view comes before one of the same name.
     pub(crate) fn drop_views(&self, names: &[ObjectName], if_exists: bool) -> Result<ResultSet> {
         names.iter().try_for_each(|n| refuse_system(n.schema.as_deref()))?;
         self.commit(|draft| {
@@ -147,6 +151,7 @@ impl Session {
         Ok(ResultSet::done("DROP VIEW"))
     }
 
+    /// ALTER VIEW ... RENAME TO, within its schema.
     pub(crate) fn rename_view(&self, name: &ObjectName, to: String) -> Result<ResultSet> {
         let schema = name.schema.as_deref();
         refuse_system(schema)?;
@@ -163,6 +168,7 @@ impl Session {
         Ok(ResultSet::done("ALTER VIEW"))
     }
 
+    /// COMMENT ON VIEW; `None` removes the comment.
     pub(crate) fn comment_on_view(&self, name: &ObjectName, text: Option<String>) -> Result<()> {
         let schema = name.schema.as_deref();
         self.commit(|draft| {
@@ -172,6 +178,8 @@ impl Session {
         })
     }
 
+    /// CREATE MACRO with one form a number of parameters. `keep`: one that exists stays; `temporary`: it is the
+    /// session's.
     pub(crate) fn create_macro(
         &self,
         name: &ObjectName,
@@ -246,6 +254,7 @@ impl Session {
         Ok(ResultSet::done("DROP FUNCTION"))
     }
 
+    /// DROP MACRO, with all of its forms.
     pub(crate) fn drop_macro(&self, name: &ObjectName, if_exists: bool) -> Result<ResultSet> {
         if !self.remove_macro(name)? && !if_exists {
             let message = format!("macro \"{}\" does not exist", shown(name));

@@ -18,6 +18,7 @@ use crate::statement;
 use crate::traces::{self, rendered};
 
 impl Session {
+    /// EXPLAIN of a statement that has a query; with `analyze` the query runs, and its rows are thrown away.
     pub(crate) fn explain(
         &self,
         analyze: bool,

@@ -13,6 +13,7 @@ use crate::result::ResultSet;
 const SCHEMA_FILE: &str = "schema.sql";
 const LOAD_FILE: &str = "load.sql";
 
+/// A name in double quotes, as SQL takes it.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -266,6 +267,8 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
 }
 
 impl Session {
+    /// EXPORT DATABASE into an empty or new directory: a script of the schema, one of the loading, and a file a
+    /// table.
     pub(crate) fn export_database(&self, path: &str, format: &str) -> Result<ResultSet> {
         let format = format.to_lowercase();
         if !["parquet", "csv", "json", "arrow"].contains(&format.as_str()) {

@@ -45,7 +45,9 @@ use vector::{Data, StringBuilder, Vector};
 
 use crate::Database;
 
+/// Arrays of the arguments and the number of rows, to an array of results.
 type ScalarBody = dyn Fn(&[ArrayRef], usize) -> Result<ArrayRef> + Send + Sync;
+/// Arrays of the arguments and each group's range of rows, to a value a group.
 type AggregateBody = dyn Fn(&[ArrayRef], &[Range<usize>]) -> Result<Vec<Value>> + Send + Sync;
 
 /// What scalar and aggregate functions have in common.
@@ -297,7 +299,8 @@ fn checked_length(name: &str, result: &ArrayRef, rows: usize) -> Result<()> {
     Err(Error::new(SqlState::ExternalRoutineException, message))
 }
 
-/// A result as a vector of the declared type, in memory of our own: it is counted, and nobody can change it.
+/// A result as a vector of the declared type, in memory of our own: it is counted, and the host program cannot change
+/// it.
 fn counted(signature: &Signature, result: &ArrayRef, rows: usize) -> Result<Vector> {
     let Signature { name, returns, .. } = signature;
     checked_length(name, result, rows)?;

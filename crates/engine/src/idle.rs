@@ -1,8 +1,8 @@
-//! Transactions that nobody goes on with: `idle_in_transaction_session_timeout`.
+//! Idle transactions: `idle_in_transaction_session_timeout`.
 //!
-//! An open transaction keeps its snapshot and its changes in memory. With the setting, one in which no statement has run for
-//! so long is given up: what it held is let go at once, and its session hears of it with its next statement, and rolls
-//! back. (PostgreSQL ends the connection instead; here there may be none.)
+//! An open transaction keeps its snapshot and its changes in memory. With the setting, one in which no statement has
+//! run for so long is given up: what it held is let go at once, and its session hears of it with its next statement,
+//! and rolls back. (PostgreSQL ends the connection instead; here there may be none.)
 //!
 //! One background thread looks at the transactions of sessions with the setting, as long as there are any.
 
@@ -20,6 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 #[derive(Default)]
 pub(crate) struct IdleWatch(Mutex<Watched>);
 
+/// Sessions whose transactions are watched.
 #[derive(Default)]
 struct Watched {
     transactions: Vec<Weak<Transactions>>,

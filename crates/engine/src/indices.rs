@@ -1,7 +1,7 @@
 //! CREATE INDEX and DROP INDEX: blocks get indices, or lose them, while others read and write.
 //!
 //! The table's definition comes first, so that blocks made from then on have the index; then those that are there get
-//! theirs, in bytes beside their own. What was made in between has it already.
+//! theirs, in bytes apart from the block's own. Blocks made in between have it already.
 //!
 //! An index over several columns is one of each column, all of the same name: a block combines what they find, so that
 //! conditions on any of the columns use it, not only those on the first.
@@ -21,12 +21,19 @@ use crate::storage_options::{check_index, free_name, index_kind};
 
 /// What CREATE INDEX says.
 pub(crate) struct NewIndex {
+    /// The name after CREATE INDEX; `None`: a free one is chosen.
     pub name: Option<String>,
+    /// The indexed table, for messages and for the index's schema.
     pub table: ObjectName,
+    /// The same table, resolved.
     pub table_id: plan::TableId,
+    /// What USING names; `None`: csbtree.
     pub method: Option<String>,
+    /// Positions of the indexed columns.
     pub columns: Vec<usize>,
+    /// CREATE UNIQUE INDEX: declares a key instead.
     pub unique: bool,
+    /// An index of that name that is there already is not an error.
     pub if_not_exists: bool,
 }
 
@@ -45,6 +52,7 @@ fn holder<'s>(
 }
 
 impl Session {
+    /// CREATE INDEX. A unique one becomes a key of the table.
     pub(crate) fn create_index(&self, new: NewIndex) -> Result<ResultSet> {
         let id = catalog::TableId(new.table_id.0);
         let kind = index_kind(new.method.as_deref().unwrap_or("csbtree"))?;
@@ -104,7 +112,8 @@ impl Session {
     /// Gives the blocks of a table the indices that it has been defined with.
     fn build_indices(&self, id: catalog::TableId, columns: &[usize], kind: IndexKind) -> Result<()> {
         if self.database.shared.store_of(id).is_some() && !self.has_private_changes() {
-            // Bytes beside a block's own are not kept on disk: the blocks are made anew with the index in them.
+            // Index bytes apart from a block's own are not kept on disk: the blocks are made anew with the index in
+            // them.
             let snapshot = self.newest_seen();
             if let Some(table) = snapshot.table_by_id(id) {
                 let mut job = Job::new(id, table.columns.len());
@@ -132,6 +141,7 @@ impl Session {
         })
     }
 
+    /// DROP INDEX, one after the other.
     pub(crate) fn drop_indices(&self, names: &[ObjectName], if_exists: bool) -> Result<ResultSet> {
         let home = self.home();
         let home = home.as_ref().map(|mount| mount.name.as_str());
@@ -168,8 +178,8 @@ impl Session {
         Ok(ResultSet::done("DROP INDEX"))
     }
 
-    /// Puts in the place of each block what `remake` makes of it, in one commit. A block that was replaced meanwhile was
-    /// made with the indices that the table has now.
+    /// Puts in the place of each block what `remake` makes of it, in one commit. A block that was replaced meanwhile
+    /// was made with the indices that the table has now.
     fn remake_indices(
         &self,
         id: catalog::TableId,

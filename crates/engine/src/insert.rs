@@ -1,4 +1,8 @@
 //! Statements that add rows: keys verified (`verify`), then everything published at once.
+//!
+//! A query runs with `Collected` as its insert destination: workers encode and seal blocks, which belong to no table
+//! until the statement publishes them in one change of the catalog. When the query begins anew for lack of memory, or
+//! fails, these blocks are dropped. CREATE TABLE AS publishes the table together with its blocks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -92,6 +96,7 @@ impl Session {
         Ok(rows)
     }
 
+    /// CREATE TABLE AS: the query's columns, all of which may be NULL, and its rows.
     pub(crate) fn create_table_as(
         &self,
         name: &ObjectName,
@@ -154,6 +159,7 @@ impl Session {
     }
 }
 
+/// The catalog's form of IF NOT EXISTS and OR REPLACE.
 pub(crate) fn existing(if_exists: IfExists) -> Existing {
     match if_exists {
         IfExists::Error => Existing::Refuse,

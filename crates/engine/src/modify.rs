@@ -27,6 +27,8 @@ use crate::verify::RowChanges;
 const ROWS_A_THREAD_MIN: usize = 50_000;
 
 impl Session {
+    /// UPDATE, DELETE, MERGE, and INSERT with ON CONFLICT or RETURNING: runs the query that finds the rows, then
+    /// changes them.
     pub(crate) fn modify(
         &self,
         modification: Modification,
@@ -134,6 +136,7 @@ impl Session {
         Ok(blocks)
     }
 
+    /// TRUNCATE of tables; with `cascade` also of those that refer to them.
     pub(crate) fn truncate(
         &self,
         tables: &[(TableId, ObjectName)],
@@ -190,7 +193,8 @@ struct Changes<'a> {
     doomed: BTreeMap<u32, Bitmap>,
     /// New rows, as they conform to the table.
     fresh: Vec<Batch>,
-    /// If somebody wants to know: of old versions of rows, block's ordinal and row; of the new ones, batch and row.
+    /// Whether `renewed` is kept: for each updated row, block ordinal and row of the old version, and batch and row of
+    /// the new one.
     track: bool,
     renewed: Vec<((u32, u32), (u32, u32))>,
     count: usize,

@@ -20,6 +20,7 @@ pub enum WorkerAffinity {
 }
 
 impl WorkerAffinity {
+    /// All choices, in the order of the documentation.
     pub const ALL: [WorkerAffinity; 3] = [WorkerAffinity::None, WorkerAffinity::Cores, WorkerAffinity::Nodes];
 
     /// As `SET worker_affinity` has it.
@@ -30,6 +31,7 @@ impl WorkerAffinity {
             WorkerAffinity::Nodes => "nodes",
         }
     }
+    /// The choice that `SET worker_affinity` calls so; `None` for an unknown name. Names are lower case.
     pub fn from_name(name: &str) -> Option<Self> {
         WorkerAffinity::ALL.into_iter().find(|affinity| affinity.name() == name)
     }
@@ -64,8 +66,8 @@ impl Database {
         *self.shared.affinity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes hold of each worker thread before its next work order. The threads that run statements, which work too, are
-    /// the application's and stay free.
+    /// Takes hold of each worker thread before its next work order. The threads that run statements, which work too,
+    /// are the application's and stay free.
     pub fn set_worker_affinity(&self, affinity: WorkerAffinity) {
         let mut current = self.shared.affinity.lock().unwrap_or_else(PoisonError::into_inner);
         *current = affinity;
@@ -83,6 +85,7 @@ impl Database {
         self.shared.scheduler.node_scheduling()
     }
 
+    /// Sets it for all sessions; matters only on a machine with several memory nodes.
     pub fn set_node_scheduling(&self, mode: NodeScheduling) {
         self.shared.scheduler.set_node_scheduling(mode);
     }

@@ -8,14 +8,15 @@
 //!  run(text) ------> kept: they run again, and if they give the same, so does the plan
 //! ```
 //!
-//! A plan is made of a text, of the snapshot that names are resolved in and that statistics and samples come from, and of
-//! the session's settings. What is kept is thrown away when either of these is another one, so a plan that is found is the
-//! plan that would be made. A text that depends on anything else (the clock, chance, files, functions and objects of the
-//! host program, the state of the system) is not kept: the front end asks for all of these through one interface, which
-//! notes that it did ([`SessionRelations::lasts`]). Nor is one with parameters: their values decide selectivities.
+//! A plan is made of a text, of the snapshot that names are resolved in and that statistics and samples come from,
+//! and of the session's settings. What is kept is thrown away when either of these is another one, so a plan that is
+//! found is the plan that would be made. A text that depends on anything else (the clock, chance, files, functions
+//! and objects of the host program, the state of the system) is not kept: the front end asks for all of these through
+//! one interface, which notes that it did ([`SessionRelations::lasts`]). Nor is one with parameters: their values
+//! decide selectivities.
 //!
-//! Results are never kept. Subqueries that run before their query is planned run every time, and where one gives another
-//! value than before (it calls `random()`, say) the query is planned anew, and its text not kept any more.
+//! Results are never kept. Subqueries that run before their query is planned run every time, and where one gives
+//! another value than before (it calls `random()`, say) the query is planned anew, and its text not kept any more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -34,10 +35,10 @@ use crate::run::{Purpose, SharedRows, result_schema};
 use crate::settings::Settings;
 use crate::workload::Running;
 
-/// Longer texts are mostly lists of literals, which come once; or nest so deeply that their plans cannot be taken apart on
-/// any stack.
+/// Longer texts are mostly lists of literals, which come once; or nest so deeply that their plans cannot be taken
+/// apart on any stack.
 const TEXT_BYTES_MAX: usize = LONG_TEXT_BYTES;
-/// Of the values of scalar subqueries that stand in a plan.
+/// Bytes of the scalar subqueries' values that stand in a plan, at most.
 const VALUE_BYTES_MAX: usize = 4 << 10;
 /// Texts of one session; a dashboard has some dozens.
 const TEXTS_MAX: usize = 64;
@@ -46,20 +47,22 @@ const TEXTS_MAX: usize = 64;
 #[derive(Default)]
 pub(crate) struct PlanCache(Mutex<Kept>);
 
+/// The entries of one session, all valid under the same snapshot and settings.
 #[derive(Default)]
 struct Kept {
-    /// Of all entries: what they hold for.
+    /// The snapshot and settings that all entries are valid for.
     under: Option<Under>,
     texts: HashMap<Box<str>, Entry>,
     uses: u64,
 }
 
-/// What a plan is made of beside its text.
+/// What a plan depends on in addition to its text.
 struct Under {
     snapshot: Weak<Snapshot>,
     settings: Settings,
 }
 
+/// What is known of one text.
 struct Entry {
     statement: StatementText,
     schema: Schema,
@@ -67,9 +70,10 @@ struct Entry {
     last_use: u64,
 }
 
+/// How far planning of a text has come.
 enum Stage {
     Bound(Box<LogicalQuery>),
-    /// Somebody has taken what was bound, and plans it.
+    /// A caller has taken the bound query, and plans it.
     Taken,
     Planned(Arc<Steps>),
     /// Its plan is another one each time, or holds too much.
@@ -80,6 +84,7 @@ enum Stage {
 pub(crate) struct Steps {
     /// Common subplans, and how many rows each gave.
     pub common: Vec<(Arc<PhysicalPlan>, usize)>,
+    /// Scalar subqueries in the order in which they run.
     pub subqueries: Vec<ScalarStep>,
     /// The query's own, made with these.
     pub plan: Arc<PhysicalPlan>,
@@ -87,23 +92,29 @@ pub(crate) struct Steps {
 
 /// A scalar subquery that runs before its query is planned.
 pub(crate) struct ScalarStep {
+    /// The subquery's own plan.
     pub plan: Arc<PhysicalPlan>,
     /// The declared type, which the optimizer may have narrowed.
     pub ty: Type,
+    /// What it gave when the query's plan was made; another value makes that plan void.
     pub value: Value,
 }
 
 /// A query that only has to run.
 pub(crate) struct PlannedQuery {
+    /// The result's columns.
     pub schema: Schema,
+    /// The query's plan, with the values of its subqueries in it.
     pub plan: Arc<PhysicalPlan>,
     /// Rows of its common subplans, which have run.
     pub shared: Vec<SharedRows>,
+    /// Time from the text to the plan.
     pub planning: Duration,
 }
 
 /// A statement as far as planning has brought it.
 pub(crate) enum Planned {
+    /// Bound, and still to be optimized if it has a query.
     Statement(Statement),
     /// Its plans were kept.
     Query(PlannedQuery),
@@ -147,7 +158,8 @@ impl PlanCache {
         }
     }
 
-    /// Keeps a text whose only statement is a query, with its columns, and what was bound if nobody goes on with that now.
+    /// Keeps a text whose only statement is a query, with its columns; `bound` is the bound query, if it is not planned
+    /// right away.
     pub fn keep_bound(
         &self,
         text: &str,

@@ -1,7 +1,7 @@
 //! Prepared statements of a session: PREPARE, EXECUTE, DEALLOCATE.
 //!
-//! A prepared statement is kept as text, and planned with the values of its parameters each time it is executed. Types that
-//! PREPARE declares are those of the values then.
+//! A prepared statement is kept as text, and planned with the values of its parameters each time it is executed.
+//! Types that PREPARE declares are those of the values then.
 
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -16,7 +16,9 @@ use crate::result::ResultSet;
 /// A statement's text, and the types of its parameters as far as they were declared.
 #[derive(Clone)]
 pub(crate) struct Prepared {
+    /// The statement's text, with `$1` and so on for its parameters.
     pub text: String,
+    /// Types that PREPARE declares, by parameter; may be shorter than the list of parameters.
     pub types: Vec<Type>,
 }
 
@@ -25,6 +27,7 @@ impl Session {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// PREPARE; an error (42P05) for a name that is in use.
     pub(crate) fn prepare_statement(&self, name: String, statement: Prepared) -> Result<ResultSet> {
         let mut prepared = self.prepared();
         if prepared.contains_key(&name) {
@@ -38,6 +41,7 @@ impl Session {
         Ok(ResultSet::done("PREPARE"))
     }
 
+    /// DEALLOCATE of one statement, or of all for `None`.
     pub(crate) fn deallocate(&self, name: Option<&str>) -> Result<ResultSet> {
         match name {
             None => self.prepared().clear(),

@@ -1,4 +1,4 @@
-//! How far the running statement is, for those who watch it from outside.
+//! Progress of the running statement, for observers outside of it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +9,7 @@ use workorder::Dag;
 #[derive(Clone, Default)]
 pub struct ProgressWatch(Arc<Mutex<Option<Watched>>>);
 
+/// The running query, and the shape of its plan.
 #[derive(Clone)]
 struct Watched {
     control: Arc<QueryControl>,
@@ -53,8 +54,8 @@ impl ProgressWatch {
         self.watched().map(|watched| watched.control.progress())
     }
 
-    /// The running plan as the tree that it is: the segment that makes the result first, and behind each those that feed
-    /// it. Empty where `progress` is `None`.
+    /// The running plan as the tree that it is: the segment that makes the result first, and behind each those that
+    /// feed it. Empty where `progress` is `None`.
     pub fn tree(&self) -> Vec<OperatorProgress> {
         let Some(watched) = self.watched() else { return vec![] };
         let statuses = watched.control.operators();
@@ -107,6 +108,7 @@ fn shape(dag: &Dag) -> Vec<(usize, usize)> {
     shape
 }
 
+/// Guard: the query is shown as running until this is dropped.
 pub(crate) struct Shown<'a>(&'a ProgressWatch);
 
 impl Drop for Shown<'_> {

@@ -4,14 +4,14 @@
 //! may be followed by steps on those, until nothing is left to follow:
 //!
 //! ```text
-//!  DELETE FROM p  --p's rows go-->  RESTRICT: an error if anybody refers to them
+//!  DELETE FROM p  --p's rows go-->  RESTRICT: an error if a row refers to them
 //!                                   CASCADE, SET NULL, SET DEFAULT: a step on each child, and so on
-//!                 --at the end-->   NO ACTION: an error if anybody still refers to a key that nobody has;
+//!                 --at the end-->   NO ACTION: an error if a row still refers to a key that is gone;
 //!                                   rows that were added or changed refer to keys that are there
 //! ```
 //! Each step sees what the steps before have left, so a row goes once however many ways lead to it, and cycles end.
-//! Keys that an UPDATE exchanges are followed together, not row by row. A cycle of ON UPDATE CASCADE that never comes to
-//! rest is an error.
+//! Keys that an UPDATE exchanges are followed together, not row by row. A cycle of ON UPDATE CASCADE that never comes
+//! to rest is an error.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::verify::{RowChanges, check_child, table};
 
 /// Steps of one statement: deeper trees than this are taken for a cycle.
 const STEPS_MAX: usize = 10_000;
-/// Of them those that give rows new versions: keys that refer to keys that refer to keys are not that many.
+/// Steps that give rows new versions, at most: chains of foreign keys are shorter than that.
 const RENEWALS_MAX: usize = 500;
 
 /// What a statement's doomed rows come to.
@@ -44,7 +44,7 @@ pub(crate) enum Fate {
     AsRenewed,
 }
 
-/// The new versions of doomed rows, where somebody has to know them.
+/// The new versions of doomed rows, kept where referential actions need them.
 #[derive(Default)]
 pub(crate) struct Renewed {
     /// By block and row of the old version, batch and row of the new one.
@@ -61,8 +61,11 @@ impl Renewed {
 
 /// Rows of a block that a step took away.
 pub(crate) struct Doomed {
+    /// The block's id in the table.
     pub id: BlockId,
+    /// The block itself, which later versions of the table may no longer hold.
     pub block: Arc<Block>,
+    /// One bit a row of the block, set for those that go.
     pub rows: Arc<Bitmap>,
 }
 
@@ -70,17 +73,22 @@ pub(crate) struct Doomed {
 pub(crate) struct Step {
     /// The table as it was.
     pub before: Arc<Table>,
+    /// Rows that the step took away, by block.
     pub doomed: Vec<Doomed>,
+    /// Whether these rows were deleted or updated.
     pub fate: Fate,
     /// An UPDATE: the columns that may have other values than before.
     pub assigned: Option<Vec<usize>>,
+    /// New versions of doomed rows, for foreign keys that follow an update.
     pub renewed: Renewed,
+    /// Blocks of rows that the step added.
     pub fresh: Vec<LiveBlock>,
     /// The table's rows right after.
     pub after: Arc<TableData>,
 }
 
 impl Step {
+    /// Whether values of these columns may have changed: always for rows that were added or deleted.
     pub(crate) fn touches(&self, columns: &[usize]) -> bool {
         self.assigned.as_ref().is_none_or(|assigned| columns.iter().any(|c| assigned.contains(c)))
     }
@@ -328,7 +336,8 @@ impl Session {
         Ok(Vector::from_values(ty, &values))
     }
 
-    /// After all steps: rows that were added refer to something, and nobody refers to what is gone.
+    /// Checks after all steps that rows that were added refer to rows that exist, and that no row refers to one that is
+    /// gone.
     fn verify_references(&self, steps: &[Step]) -> Result<()> {
         let after = self.snapshot();
         let go_on = || self.go_on();

@@ -1,4 +1,11 @@
 //! The catalog as the SQL front end sees it.
+//!
+//! A [`SessionRelations`] is made for each statement, from one snapshot and the session's settings, objects and
+//! search path. Names, statistics and execution all use it, so that they agree; it never sees commits that come
+//! later. The binder asks it through `sql::Relations`, the plan cache through `lasts`. Queries that planning itself
+//! runs (columns of a PIVOT, descriptions of views) use a session of their own over the same snapshot, at most
+//! `QUESTIONS_MAX` inside each other. A question whose answer neither the snapshot nor the settings decide sets
+//! `passing`, and the plan is not cached.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -50,15 +57,17 @@ pub(crate) type RejectTables = BTreeMap<String, Arc<RejectLog>>;
 /// Questions inside each other: each level asks several times, and a view that pivots itself would ask for ever.
 const QUESTIONS_MAX: usize = 3;
 
-/// Rows of the host program, kept while somebody may read them.
+/// Rows of the host program, kept while statements may read them.
 #[derive(Clone)]
 pub(crate) struct Object {
+    /// The rows as the front end and the plan describe them.
     pub source: FileSource,
     /// Never looked at: it keeps the rows.
     pub _held: Arc<formats::Held>,
 }
 
 impl SessionRelations {
+    /// The view of a snapshot under a session's settings; the `with_` methods add what else the session has.
     pub fn new(database: &Database, snapshot: Arc<Snapshot>, settings: Settings) -> Self {
         SessionRelations {
             snapshot,
@@ -75,26 +84,32 @@ impl SessionRelations {
             passing: AtomicBool::new(false),
         }
     }
+    /// With a tick to call while planning runs queries of its own, and the depth of such queries.
     pub fn with_questions(mut self, tick: Tick, asked: usize) -> Self {
         (self.tick, self.asked) = (Some(tick), asked);
         self
     }
+    /// With the relations that the session has registered, by name in lower case.
     pub fn with_objects(mut self, objects: HashMap<String, Object>) -> Self {
         self.objects = objects;
         self
     }
+    /// With the session's last values of sequences, for `currval` and `lastval`.
     pub fn with_sequences(mut self, sequences: SequenceValues) -> Self {
         self.sequences = sequences;
         self
     }
+    /// With the streams that COPY FROM STDIN and pipes are read through.
     pub fn with_standard_streams(mut self, standard: Arc<StandardStreams>) -> Self {
         self.standard = standard;
         self
     }
+    /// With the session's logs of rejected rows, which scans of this statement add to.
     pub fn with_reject_tables(mut self, rejects: Arc<Mutex<RejectTables>>) -> Self {
         self.rejects = rejects;
         self
     }
+    /// The logs of rejected rows, locked.
     pub fn rejects(&self) -> MutexGuard<'_, RejectTables> {
         self.rejects.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -183,6 +198,8 @@ impl SessionRelations {
         Ok(source)
     }
 
+    /// A view of the snapshot alone, without a database, session objects or settings: for plans that name tables
+    /// directly.
     pub fn with_snapshot(snapshot: Arc<Snapshot>) -> Self {
         SessionRelations {
             snapshot,
@@ -199,6 +216,7 @@ impl SessionRelations {
             passing: AtomicBool::new(false),
         }
     }
+    /// The database; `None` for a view of a snapshot alone.
     pub fn database(&self) -> Option<&Database> {
         self.database.as_ref()
     }
@@ -209,6 +227,7 @@ impl SessionRelations {
             schemas.flat_map(|(schema, held)| held.views.iter().map(move |(name, v)| (schema, name, v)));
         views.map(|(schema, name, v)| (schema.clone(), name.clone(), view_info(v))).collect()
     }
+    /// What COMMENT ON VIEW has set; `None` without a comment or without such a view.
     pub fn view_comment(&self, schema: &str, name: &str) -> Option<String> {
         self.snapshot.view(Some(schema), name)?.comment.clone()
     }
@@ -263,8 +282,8 @@ impl SessionRelations {
             _ => None,
         }
     }
-    /// Whether what was bound so far would be bound alike again, as long as the snapshot and the settings stay: nothing was
-    /// asked of files, of the host program, of the system's state or of the clock.
+    /// Whether what was bound so far would be bound alike again, as long as the snapshot and the settings stay:
+    /// nothing was asked of files, of the host program, of the system's state or of the clock.
     pub fn lasts(&self) -> bool {
         !self.passing.load(Relaxed)
     }
@@ -304,9 +323,11 @@ impl SessionRelations {
         let mut keys = search_path::keys_of(&self.places(&path), schema, name).into_iter();
         keys.find_map(|key| held.get(&key).map(|found| (key, found)))
     }
+    /// The state that names are resolved in.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
     }
+    /// The table in this snapshot; an internal error when the snapshot does not have it.
     pub fn table_by_id(&self, id: TableId) -> Result<Arc<Table>> {
         self.snapshot
             .table_by_id(catalog::TableId(id.0))

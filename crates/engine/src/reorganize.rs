@@ -1,7 +1,7 @@
 //! ALTER TABLE ... SET (...): blocks made anew in the background, one after the other, while others read and write.
 //!
-//! A block that has changed under the work (rows of it were deleted, it was merged) is made anew from what is there then.
-//! One table may hold blocks of different layouts, while this goes on and for good.
+//! A block that has changed under the work (rows of it were deleted, it was merged) is made anew from what is there
+//! then. One table may hold blocks of different layouts, while this goes on and for good.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ use crate::result::ResultSet;
 use crate::run::{Purpose, RunAs, conform, result_schema};
 
 impl Session {
+    /// ALTER TABLE ... SET: changes the table's options, and gives existing blocks the new form. With `rows`, only the
+    /// blocks that hold these rows get it, and the options stay. An error inside a transaction block.
     pub(crate) fn reorganize(
         &self,
         name: &ObjectName,
@@ -98,6 +100,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// A job over all blocks of the table. `columns` is how many columns it has: when that changes, the job ends,
+    /// since positions of columns may have changed.
     pub fn new(table: TableId, columns: usize) -> Self {
         Job { table, indices_only: false, chosen: None, done: HashSet::new(), columns }
     }

@@ -19,6 +19,7 @@ pub struct ResultSet {
 }
 
 impl ResultSet {
+    /// A query's result, with `SELECT` and the number of rows as its tag.
     pub fn new(schema: Schema, batches: Vec<Batch>) -> Self {
         let rows: usize = batches.iter().map(|b| b.rows).sum();
         let tag = format!("SELECT {rows}");
@@ -32,6 +33,7 @@ impl ResultSet {
     pub(crate) fn returning(schema: Schema, batches: Vec<Batch>, tag: String) -> Self {
         ResultSet { tag, ..ResultSet::new(schema, batches) }
     }
+    /// The same result with a warning.
     pub(crate) fn with_warning(self, warning: &'static str) -> Self {
         ResultSet { warning: Some(warning), ..self }
     }
@@ -39,9 +41,11 @@ impl ResultSet {
     pub fn warning(&self) -> Option<&'static str> {
         self.warning
     }
+    /// Names and types of the columns; empty for statements without rows.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
+    /// The rows in order, some thousands a batch.
     pub fn batches(&self) -> &[Batch] {
         &self.batches
     }
@@ -58,9 +62,11 @@ impl ResultSet {
         let schema = arrow_schema_in(&self.schema, self.zone);
         self.batches.iter().map(|batch| to_record_batch(batch, &schema)).collect()
     }
+    /// The rows as batches, without a copy.
     pub fn into_batches(self) -> Vec<Batch> {
         self.batches
     }
+    /// How many rows there are in all batches.
     pub fn rows(&self) -> usize {
         self.batches.iter().map(|b| b.rows).sum()
     }

@@ -1,10 +1,10 @@
 //! Roles: names that sessions go by, and the settings that each of them begins with.
 //!
-//! A role is a name and nothing else: it needs no declaration, owns nothing and forbids nothing, for whoever can open the
-//! database can read all of it. `ALTER ROLE dashboards SET priority = 500` says what holds for the sessions of that role
-//! from their next statement on, those that are open included, but for settings that a session has set itself: a query's
-//! own (ALTER QUERY) comes before the session's, the session's before the role's, the role's before the default. Roles
-//! live as long as the process, as all settings do.
+//! A role is a name and nothing else: it needs no declaration, owns nothing and forbids nothing, since any process that
+//! opens the database can read all of it. `ALTER ROLE dashboards SET priority = 500` says what holds for the
+//! sessions of that role from their next statement on, those that are open included, but for settings that a session
+//! has set itself: a query's own (ALTER QUERY) comes before the session's, the session's before the role's, the
+//! role's before the default. Roles live as long as the process, as all settings do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,9 +16,10 @@ use crate::Session;
 use crate::result::ResultSet;
 use crate::settings::{self, Settings};
 
-/// Whom a session goes by that names no role.
+/// The role of a session that has not set one.
 pub(crate) const DEFAULT_ROLE: &str = "quickstep";
 
+/// A role's settings: value by name.
 type RoleSettings = BTreeMap<String, String>;
 
 /// The settings of all roles of a database.
@@ -60,7 +61,8 @@ pub(crate) fn fields() -> Vec<Field> {
 /// What a session has of its role.
 #[derive(Default)]
 pub(crate) struct RoleView {
-    /// Of the roles' changes, the last that the settings follow; `None` before the first look.
+    /// Version of the roles' settings that the session follows; `None`: the settings have to be
+    /// applied again.
     seen: Option<u64>,
     /// Settings that the session has set itself.
     own: BTreeSet<String>,

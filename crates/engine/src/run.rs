@@ -1,4 +1,9 @@
 //! Running queries: subqueries first, then optimize, compose, schedule.
+//!
+//! `prepare` plans a query and runs what its plan depends on; `run_plan` runs a physical plan and begins it anew when
+//! other queries held the memory that it needed; `run_in` composes the plan into segments, hands them to the
+//! scheduler on the calling thread, and takes the result. A [`QueryContext`] carries what operators share in one run.
+//! Every statement with a plan comes through here: queries, inserts, EXPLAIN ANALYZE, and the advisor's replays.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -26,7 +31,9 @@ use crate::traces::StatementTrace;
 
 /// A finished run: its rows and what its operators counted.
 pub(crate) struct Run {
+    /// The rows.
     pub result: QueryResult,
+    /// What the operators shared, with their counters.
     pub context: Arc<QueryContext>,
     /// What its work orders did; of EXPLAIN ANALYZE only.
     pub record: Option<RunRecord>,
@@ -37,7 +44,9 @@ pub(crate) type SharedRows = Arc<Vec<Batch>>;
 
 /// A query planned: what is left to run, and the rows it reads that were computed before.
 pub(crate) struct Prepared {
+    /// The query's plan, with the values of its subqueries in it.
     pub plan: PhysicalPlan,
+    /// Rows of common subplans, by the number that the plan reads them under.
     pub shared: Vec<SharedRows>,
     /// Time spent in the optimizer.
     pub planning: Duration,
@@ -68,6 +77,7 @@ impl Prepared {
 /// What a query's rows are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
+    /// To be read as values, in the declared types.
     Values,
     /// Decimals are 128 bits wide already: what `to_record_batch` then does shares all buffers.
     Arrow,
@@ -116,9 +126,13 @@ pub(crate) enum Purpose {
 
 /// A common subplan or a scalar subquery: it has a plan of its own, which runs before the query's.
 pub(crate) struct Part {
+    /// The heading that EXPLAIN prints above the plan.
     pub title: String,
+    /// The plan of the part alone.
     pub plan: Arc<PhysicalPlan>,
+    /// Its run; `None` for plain EXPLAIN.
     pub run: Option<Run>,
+    /// Wall-clock time of the run; zero without one.
     pub executed: Duration,
 }
 
@@ -130,6 +144,7 @@ fn reads_live_rows(plan: &PhysicalPlan) -> bool {
 }
 
 impl Session {
+    /// Plans a bound query and runs it to its end.
     pub(crate) fn run_query(&self, query: LogicalQuery, relations: &SessionRelations) -> Result<ResultSet> {
         self.run_planned(self.plan_query(query, None, relations)?, relations, Form::Values)
     }
@@ -225,8 +240,8 @@ impl Session {
         Ok(Prepared { plan, shared, planning, steps })
     }
 
-    /// Runs what has to run before a query whose plans were kept. Gives the rows that its plan reads, or `None` when the
-    /// plan was made with other values.
+    /// Runs what has to run before a query whose plans were kept. Gives the rows that its plan reads, or `None` when
+    /// the plan was made with other values.
     pub(crate) fn run_steps(
         &self,
         steps: &Steps,
@@ -291,7 +306,7 @@ impl Session {
             }
             open.extend(node.children());
         }
-        // Who reads a wide table has read what it is made of.
+        // A scan of a wide table counts as a read of its base tables.
         let bases = tables.values().filter_map(|t| t.wide.as_ref()).flat_map(|wide| wide.tables());
         self.note_read(tables.keys().map(|id| catalog::TableId(id.0)).chain(bases));
         self.note_scanned(tables.keys().map(|id| catalog::TableId(id.0)));
@@ -313,7 +328,7 @@ impl Session {
 
     /// Adds what operators decide from blocks' statistics, before anything runs, to the plan's remarks.
     pub(crate) fn remark_decisions(&self, plan: &mut PhysicalPlan, relations: &SessionRelations) {
-        // Of common subplans there are no rows yet, so a plan that reads them may not compose: nothing is said then.
+        // Common subplans have no rows yet, so a plan that reads them may not compose: it then gets no remarks.
         let Ok(context) = self.query_context(plan, relations, &[], RunAs::default()) else { return };
         let context = Arc::new(context);
         if compose(plan, &context).is_err() {
@@ -327,6 +342,8 @@ impl Session {
         }
     }
 
+    /// Runs a plan, again where other queries held memory that it needed. `materialized`: rows of common subplans, by
+    /// the number that the plan reads them under.
     pub(crate) fn run_plan(
         &self,
         plan: &Arc<PhysicalPlan>,
@@ -348,8 +365,8 @@ impl Session {
         }
     }
 
-    /// Whether a query failed because others had memory that it wanted: it begins anew then when they have ended. Not so
-    /// inside a work order, where waiting for others might be for ever.
+    /// Whether a query failed because others had memory that it wanted: it begins anew then when they have ended. Not
+    /// so inside a work order, where waiting for others might be for ever.
     fn may_run_again(&self, error: &Error, query: Option<&Arc<Query>>) -> bool {
         let inside = self.database.shared.scheduler.is_inside_order();
         !inside && query.is_some_and(|query| lacked_memory_of_others(error, query))
@@ -497,6 +514,8 @@ pub(crate) fn conform(batches: Vec<Batch>, schema: &Schema) -> Result<Vec<Batch>
     batches.into_iter().map(|batch| conform_batch(batch, schema)).collect()
 }
 
+/// A batch with its columns in the declared types, which the optimizer may have narrowed; an error for a value out of
+/// range.
 pub(crate) fn conform_batch(batch: Batch, schema: &Schema) -> Result<Batch> {
     let rows = batch.rows;
     let columns = batch

@@ -1,12 +1,13 @@
 //! Names without a schema: where they are looked for, and where they are made.
 //!
-//! A session has a path of schemas (`SET search_path`, `USE`). A name is looked for among temporary tables, in the path's
-//! schemas one after the other, and then in the default schema; what is made goes into the path's first schema. Texts that
-//! are bound later mean what they meant where they stand: a view's names are looked for in the view's schema, a default's
-//! in the default schema only, whatever the path is (`SessionRelations::search_in`), but for the sequences it draws from,
-//! whose schemas are written into it when it is made.
+//! A session has a path of schemas (`SET search_path`, `USE`). A name is looked for among temporary tables, in the
+//! path's schemas one after the other, and then in the default schema; what is made goes into the path's first
+//! schema. Texts that are bound later mean what they meant where they stand: a view's names are looked for in the
+//! view's schema, a default's in the default schema only, whatever the path is (`SessionRelations::search_in`), but
+//! for the sequences it draws from, whose schemas are written into it when it is made.
 //!
-//! Statements get the schemas of their names here, before they run, so that what carries them out knows nothing of paths.
+//! Statements get the schemas of their names here, before they run, so that what carries them out knows nothing of
+//! paths.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ use types::Result;
 use crate::Session;
 use crate::mounts::{Places, draws};
 
-/// The names in a list such as `depot, "My schema", sales.depot`, each in its parts: those in quotes as they are, others in
-/// lower case.
+/// The names in a list such as `depot, "My schema", sales.depot`, each in its parts: those in quotes as they are,
+/// others in lower case.
 fn listed(text: &str) -> Vec<Vec<String>> {
     let mut names: Vec<Vec<String>> = Vec::new();
     let (mut parts, mut name, mut quoted, mut was_quoted) = (Vec::new(), String::new(), false, false);
@@ -216,6 +217,7 @@ fn gone<'p>(first: &'p str, places: &Places<'_>) -> Option<&'p str> {
     (!known).then_some(database)
 }
 
+/// Puts schemas to the names in a statement.
 struct Names<'a> {
     places: Places<'a>,
 }
@@ -233,7 +235,7 @@ impl Names<'_> {
         }
     }
 
-    /// The table that a foreign key refers to: beside a table of an attached database it is one of that database.
+    /// Resolves the table that a foreign key refers to: for a child in an attached database it is one of that database.
     fn parent(&self, child: &ObjectName, parent: &mut ObjectName) {
         let snapshot = self.places.snapshot;
         let database = child.schema.as_deref().and_then(|key| snapshot.database_of(key).0);

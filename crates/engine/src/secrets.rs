@@ -55,6 +55,7 @@ fn call(procedure: &str, arguments: &[(Option<String>, Value, Type)]) -> Result<
     }
 }
 
+/// Columns and rows of a table function.
 type Rows = (Vec<Field>, Vec<Vec<Value>>);
 
 fn text(name: &str) -> Field {

@@ -30,6 +30,7 @@ const AHEAD: i64 = 32;
 #[derive(Clone, Default)]
 pub(crate) struct SequenceValues(Arc<Mutex<Given>>);
 
+/// The last value of each sequence that the session has used.
 #[derive(Default)]
 struct Given {
     /// By the address of the sequence's counter. The reference keeps another sequence's counter from being made at an
@@ -210,7 +211,7 @@ impl Source {
     }
 }
 
-/// Writes down from where on numbers are free, unless the sequence is not everybody's yet.
+/// Commits the number from which on the sequence is free, unless the sequence itself is not committed yet.
 fn announce(shared: &Shared, name: &ObjectName, sequence: &Sequence, reserved: i64) -> Result<()> {
     shared.commit(|draft| {
         let Some(known) = find(draft.snapshot(), name) else { return Ok(()) };
@@ -273,7 +274,9 @@ fn copy(sequence: &Sequence) -> Sequence {
 
 /// A sequence's name, which shows itself as nextval takes it.
 pub(crate) struct SequenceName {
+    /// The schema's key; names in the default schema are shown without it.
     pub schema: String,
+    /// The name without its schema.
     pub name: String,
 }
 
@@ -398,6 +401,7 @@ fn with_options(options: &SequenceOptions, before: Option<&Sequence>) -> Result<
 }
 
 impl Session {
+    /// CREATE SEQUENCE; with an owner, it goes when that column goes.
     pub(crate) fn create_sequence(&self, create: &CreateSequence) -> Result<ResultSet> {
         let done = ResultSet::done("CREATE SEQUENCE");
         let CreateSequence { name, options, owner, temporary, if_not_exists } = create;
@@ -480,6 +484,7 @@ impl Session {
         Ok(Snapshot::canonical_schema(schema).to_owned())
     }
 
+    /// Whether a table, view or sequence of the schema has this name.
     pub(crate) fn name_is_taken(&self, snapshot: &Snapshot, schema: &str, name: &str) -> bool {
         snapshot.schema(schema).is_ok_and(|held| {
             held.tables.contains_key(name)
@@ -488,6 +493,7 @@ impl Session {
         })
     }
 
+    /// ALTER SEQUENCE: options, name or owner.
     pub(crate) fn alter_sequence(&self, alter: &AlterSequence) -> Result<ResultSet> {
         let done = ResultSet::done("ALTER SEQUENCE");
         let snapshot = self.snapshot();
@@ -516,6 +522,7 @@ impl Session {
         Ok(done)
     }
 
+    /// DROP SEQUENCE; an error where a default uses one, unless `cascade` is set.
     pub(crate) fn drop_sequences(
         &self,
         names: &[ObjectName],

@@ -1,4 +1,10 @@
 //! A session: settings, and the execution of statements one after the other.
+//!
+//! A session owns settings, prepared statements, registered objects, cached plans and at most one transaction block.
+//! `execute`, `query` and `stream` split a text into statements and run each as a transaction, or in the open block
+//! (`transaction`), under the session's cancel token and tick (`calls`). `run_statement` hands each kind of statement
+//! to the file that implements it. All state is behind locks, so that threads may share a session; statements of an
+//! open block take turns.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -42,6 +48,7 @@ const LIVE_SHARE: u64 = 8;
 #[derive(Clone)]
 pub struct Registered(Object);
 
+/// A hook that runs while a statement does; `Break` cancels the statement.
 pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
 /// One client's view of a database. Statements of a session run one at a time; sessions run side by side.
@@ -81,6 +88,7 @@ pub struct Session {
 }
 
 impl Session {
+    /// A session with default settings and a number of its own.
     pub(crate) fn new(database: Database) -> Self {
         static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
         let cancel = CancelToken::new();
@@ -129,11 +137,13 @@ impl Session {
         }
     }
 
-    /// CPU time that its statements were charged so far: planning and work orders. Fairness is between sessions, by this.
+    /// CPU time that its statements were charged so far: planning and work orders. Fairness is between sessions, by
+    /// this.
     pub fn charged_time(&self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.account.charged())
     }
 
+    /// The database that the session is a view of.
     pub fn database(&self) -> &Database {
         &self.database
     }
@@ -210,14 +220,17 @@ impl Session {
         self.progress.clone()
     }
 
+    /// The hook of `set_tick`, if one is set.
     pub(crate) fn tick(&self) -> Option<Tick> {
         self.tick.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The settings, locked: hold them for moments only.
     pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the session follows of its role, locked.
     pub(crate) fn role_view(&self) -> MutexGuard<'_, RoleView> {
         self.role.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -255,8 +268,8 @@ impl Session {
         self.query_with(text, &[])
     }
 
-    /// As `query`, with values for the parameters `$1`, `$2` and so on, or for as many `?`. Text takes the type that its
-    /// place asks for, as a quoted literal does.
+    /// As `query`, with values for the parameters `$1`, `$2` and so on, or for as many `?`. Text takes the type that
+    /// its place asks for, as a quoted literal does.
     pub fn query_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultSet> {
         self.called(|| match self.statements(text)?.as_slice() {
             [] => Err(Error::new(SqlState::SyntaxError, "the statement is empty")),
@@ -299,6 +312,8 @@ impl Session {
         })
     }
 
+    /// Plans and runs one statement of `text` as a transaction or in the open block. `alone`: it is the text's only
+    /// one, so that its plan may be cached.
     pub(crate) fn execute_one(
         &self,
         text: &str,
@@ -342,6 +357,7 @@ impl Session {
         })
     }
 
+    /// Runs a bound statement of any kind.
     pub(crate) fn run_statement(
         &self,
         statement: Statement,
@@ -698,6 +714,7 @@ pub(crate) fn text_result(headings: &[&str], rows: &[Vec<String>]) -> ResultSet 
     ResultSet::new(Schema::new(fields), vec![Batch::new(columns, rows.len())])
 }
 
+/// The error for several statements where one is expected.
 pub(crate) fn more_than_one() -> Error {
     Error::new(SqlState::SyntaxError, "more than one statement")
         .with_hint("run them one at a time, or with execute")

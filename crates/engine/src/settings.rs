@@ -15,6 +15,7 @@ pub use catalog::LayoutKind;
 /// What of a query is kept when it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceLevel {
+    /// No trace; the database's counters still count the statement.
     Off,
     /// Plan, counts, work orders.
     On,
@@ -38,35 +39,58 @@ impl TraceLevel {
     }
 }
 
+/// The settings of one session, parsed. `SESSION_SETTINGS` lists them by name with their meanings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// How much a producer hands its consumer at a time.
     pub unit_of_transfer: TransferSetting,
     /// Work orders of one operator at a time; `None`: as many as there are workers.
     pub operator_orders: Option<usize>,
+    /// Rows of a batch in flight, 1 to 65536.
     pub batch_rows: usize,
+    /// Bytes of the blocks that units of transfer consist of.
     pub transfer_bytes: usize,
+    /// Time after which a statement is cancelled; `None`: never.
     pub statement_timeout: Option<Duration>,
     /// How long a transaction may be without a statement.
     pub idle_timeout: Option<Duration>,
+    /// Bytes of new tables' blocks, 64 KB to 1 GB.
     pub block_bytes: usize,
+    /// How new tables' blocks hold their rows.
     pub layout: LayoutKind,
+    /// Arrays in place of hash tables where key bounds allow.
     pub dense_keys: bool,
+    /// Workers fill one shared join table; else each its partition.
     pub shared_join_table: bool,
+    /// Narrow build columns are kept in the join's table in place of row numbers.
     pub table_payload: bool,
+    /// Groups of a key that blocks are clustered by are finished block by block.
     pub clustered_keys: bool,
+    /// Sums of few groups work on codes.
     pub aggregates_on_codes: bool,
+    /// Sums of products are multiplied once a cell, not once a row.
     pub cell_sums: bool,
+    /// Groups that are a join's build rows keep their states in the join's table.
     pub fused_join_aggregate: bool,
+    /// The worst key of a top-k drops rows and blocks in the scan.
     pub top_k_bound: bool,
+    /// Full sorts use radix passes; off: comparisons.
     pub radix_sort: bool,
+    /// Predicates are evaluated on codes where columns are coded.
     pub predicates_on_codes: bool,
+    /// LIKE searches the strings of a block as one text.
     pub like_search: bool,
+    /// Scans skip blocks by their minima and maxima.
     pub block_skipping: bool,
+    /// Scans skip files, row groups and pages by partitions and statistics.
     pub file_skipping: bool,
+    /// Columns of files are decoded only for rows that pass the filters.
     pub late_fetch: bool,
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
+    /// Plans are kept for texts that come again.
     pub plan_cache: bool,
+    /// Statements are recorded for CALL advise.
     pub record_workload: bool,
     /// In which instants are read and shown.
     pub time_zone: Zone,
@@ -76,10 +100,11 @@ pub struct Settings {
     pub single_arrow: bool,
     /// Schemas in which names are looked for before the default one.
     pub search_path: Vec<String>,
+    /// What is kept of finished queries.
     pub trace: TraceLevel,
     /// Statements that take as long are logged and kept as slow; `None`: none is slow.
     pub slow_query_threshold: Option<Duration>,
-    /// Whom the session goes by, if it said so.
+    /// The session's role, if SET ROLE has given it one.
     pub role: Option<Arc<str>>,
     /// 0 to `scheduler::PRIORITY_MAX`.
     pub priority: u32,
@@ -87,6 +112,7 @@ pub struct Settings {
     pub query_workers: Option<usize>,
     /// Bytes that one query may hold; `None`: what there is.
     pub query_bytes: Option<u64>,
+    /// Switches of the optimizer's rules.
     pub optimizer: optimizer::Settings,
     /// What SET VARIABLE has set.
     pub variables: BTreeMap<String, (Value, Type)>,
@@ -309,6 +335,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     (milliseconds < 1e13).then(|| Duration::from_micros((milliseconds * 1000.0) as u64))
 }
 
+/// A switch as SET takes it: on, true, 1, yes, or off, false, 0, no, in any case; `None` for other texts.
 pub fn parse_switch(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "on" | "true" | "1" | "yes" => Some(true),
@@ -342,6 +369,7 @@ pub(crate) fn parse_timeout(name: &str, text: &str) -> Result<Option<Duration>> 
     Ok((!timeout.is_zero()).then_some(timeout))
 }
 
+/// A priority, 0 to `scheduler::PRIORITY_MAX`.
 pub(crate) fn parse_priority(text: &str) -> Result<u32> {
     let priority = text.trim().parse().ok().filter(|priority| *priority <= scheduler::PRIORITY_MAX);
     priority.ok_or_else(|| invalid("priority", text, "a number from 0 to 1000"))
@@ -547,13 +575,14 @@ impl Settings {
         own.chain(rules).collect()
     }
 
-    /// Of a query that may hold so much, what a worker keeps of one operator: a plan has some three states at a time, and
+    /// Bytes that a worker keeps of one operator under `query_memory`: a plan has some three states at a time, and
     /// completing one takes as much again.
     fn state_bytes(&self) -> Option<usize> {
         let bytes = usize::try_from(self.query_bytes?).unwrap_or(usize::MAX);
         Some(bytes / (8 * workorder::parallelism() as usize))
     }
 
+    /// The settings that operators read. `analyze`: each operator takes its time.
     pub fn execution(&self, analyze: bool) -> operators::ExecutionSettings {
         operators::ExecutionSettings {
             unit_of_transfer: self.unit_of_transfer.clone(),
@@ -582,6 +611,7 @@ impl Settings {
     }
 }
 
+/// The error for a setting that does not exist, with the nearest name as its hint.
 pub fn unknown(name: &str) -> Error {
     let settings = Settings::default();
     let known: Vec<String> = settings

@@ -1,5 +1,5 @@
-//! A statement as the scheduler's query: from its first word to its last row it has an id, a priority and limits, can be
-//! seen in `quickstep_queries`, paused and cancelled by others, and is charged for planning and work orders.
+//! A statement as the scheduler's query: from its first word to its last row it has an id, a priority and limits, can
+//! be seen in `quickstep_queries`, paused and cancelled by others, and is charged for planning and work orders.
 //!
 //! The thread that runs a statement knows it ([`current`]), since threads may share a session and functions of the host
 //! program may run statements inside of statements.
@@ -14,9 +14,10 @@ use scheduler::{Query, QuerySpec};
 use crate::Session;
 use crate::traces::StatementTrace;
 
-/// Of a statement's text, this much is kept for the views.
+/// Bytes of a statement's text that the system views show.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
+/// A statement on this thread: what its time and its trace go to.
 struct Running {
     query: Arc<Query>,
     trace: Arc<StatementTrace>,
@@ -98,6 +99,7 @@ impl Session {
     }
 }
 
+/// The beginning of a text that the system views show.
 pub(crate) fn shortened(text: &str) -> &str {
     match text.len() > TEXT_BYTES_MAX {
         true => &text[..text.floor_char_boundary(TEXT_BYTES_MAX)],
@@ -106,8 +108,8 @@ pub(crate) fn shortened(text: &str) -> &str {
 }
 
 /// Bytes that a plan's operators will hold at most, by the optimizer's rows: states of joins, aggregations, sorts and
-/// windows, and the result. Each input row is counted once in memory, which is what building a table of exact size takes at
-/// its height, and half as much again for keys, hashes and directories.
+/// windows, and the result. Each input row is counted once in memory, which is what building a table of exact size
+/// takes at its height, and half as much again for keys, hashes and directories.
 pub(crate) fn expected_memory(plan: &PhysicalPlan) -> u64 {
     let rows = |plan: &PhysicalPlan| plan.estimated_rows * row_bytes(plan);
     let mut bytes = rows(plan);

@@ -1,4 +1,9 @@
 //! The snapshot's statistics as the optimizer sees them, with selectivities from sampled blocks.
+//!
+//! One [`SnapshotStatistics`] serves the planning of one query. A table's counts and bounds come from the catalog and
+//! its blocks' headers. A sample reads some rows of a few blocks, evenly spread, and only the columns that its
+//! filters and keys need; it evaluates the filters themselves, so that correlated predicates are estimated together.
+//! An error while sampling means no sample: the optimizer then uses its defaults.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -19,12 +24,15 @@ const SAMPLE_ROWS: usize = 2048;
 const DISTINCT_ROWS: usize = 512;
 const DISTINCT_ROWS_MIN: usize = 30;
 
+/// The optimizer's [`Statistics`] over one snapshot, for the planning of one statement.
 pub(crate) struct SnapshotStatistics<'a> {
     snapshot: &'a Arc<Snapshot>,
     tables: RefCell<HashMap<TableId, Arc<TableInfo>>>,
 }
 
 impl<'a> SnapshotStatistics<'a> {
+    /// Statistics of this snapshot's tables; each table is described once, and samples are read as they are asked
+    /// for.
     pub fn new(snapshot: &'a Arc<Snapshot>) -> Self {
         SnapshotStatistics { snapshot, tables: RefCell::default() }
     }

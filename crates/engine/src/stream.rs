@@ -58,11 +58,13 @@ pub struct ResultStream {
     zone: Zone,
 }
 
+/// Rows of a finished statement, or of one that runs.
 enum Rows {
     Ready(std::vec::IntoIter<Batch>),
     Running(Running),
 }
 
+/// A query that a driver thread runs.
 struct Running {
     queue: Arc<ResultQueue>,
     control: Arc<QueryControl>,
@@ -74,6 +76,7 @@ struct Running {
 pub(crate) type OpenStream = (Weak<ResultQueue>, CancelToken);
 
 impl ResultStream {
+    /// A stream over rows that are there already.
     pub(crate) fn ready(result: ResultSet) -> Self {
         let (schema, tag) = (result.schema().clone(), result.tag().to_owned());
         ResultStream {
@@ -84,6 +87,7 @@ impl ResultStream {
         }
     }
 
+    /// Names and types of the columns; empty for statements without rows.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -241,9 +245,9 @@ impl Session {
         Ok(self.open_stream(text, parameters, Form::Arrow)?.into_arrow())
     }
 
-    /// As `stream_arrow`, for readers that want all rows before they do anything: when this returns the query has run, the
-    /// calling thread with it. There is no other thread that runs it, no bound on what is computed ahead, and nobody to
-    /// wait for.
+    /// As `stream_arrow`, for readers that want all rows before they do anything: when this returns the query has
+    /// run, the calling thread with it. There is no other thread that runs it, no bound on what is computed ahead,
+    /// and no waiting for a consumer.
     pub fn collect_arrow(&self, text: &str) -> Result<ArrowStream> {
         Ok(self
             .run_last(text, &[], |query, relations, _| {
@@ -394,7 +398,7 @@ impl Session {
                             Ok(report) => return Ok(report),
                             Err(error) => error,
                         };
-                        // As in `run_plan`: others had the memory, and nobody has seen a row.
+                        // As in `run_plan`: others had the memory, and no row was handed out.
                         let again = statement.as_ref().is_some_and(|query| {
                             lacked_memory_of_others(&error, query) && queue.begin_anew()
                         });

@@ -41,7 +41,7 @@ pub(crate) struct Transactions {
     /// Statements outside of it, by the thread that runs them: threads may share a session, and the host program's
     /// functions may run statements inside of statements.
     statements: Mutex<HashMap<ThreadId, Statement>>,
-    /// Of transactions to come.
+    /// Modes that later transactions begin with.
     modes: Mutex<Modes>,
 }
 
@@ -57,6 +57,7 @@ pub(crate) struct Own {
     seen: Arc<Snapshot>,
 }
 
+/// An open transaction block.
 pub(crate) struct Block {
     own: Own,
     failed: bool,
@@ -75,7 +76,9 @@ pub(crate) struct Block {
 /// How transactions are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Modes {
+    /// The level that was asked for; `None`: the default.
     pub isolation: Option<IsolationLevel>,
+    /// Statements that change anything fail.
     pub read_only: bool,
 }
 
@@ -115,9 +118,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Transactions {
-    /// Lets go of what the block holds, if it has been idle for too long; false when there is nothing to look at any more.
+    /// Lets go of what the block holds, if it has been idle for too long; false when there is nothing to look at any
+    /// more.
     pub fn give_up_if_idle(&self, newest: impl FnOnce() -> Arc<Snapshot>) -> bool {
-        // Who has the turn is not idle.
+        // A block whose turn is taken runs a statement, so it is not idle.
         let Ok(_turn) = self.turn.try_lock() else { return true };
         let mut block = locked(&self.block);
         let Some(block) = &mut *block else { return false };
@@ -174,8 +178,8 @@ impl Session {
         }
     }
 
-    /// Changes the newest state, which others see at once: for work in steps each of which leaves the database whole. With
-    /// private changes it is a change like any other.
+    /// Changes the newest state, which others see at once: for work in steps each of which leaves the database whole.
+    /// With private changes it is a change like any other.
     pub(crate) fn change_at_once<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
         match self.has_private_changes() {
             true => self.commit(change),
@@ -321,6 +325,7 @@ impl Session {
         *locked(&self.transactions.modes)
     }
 
+    /// What `SHOW transaction_isolation` says.
     pub(crate) fn isolation_name(&self) -> &'static str {
         let modes = self.block().as_ref().map(|block| block.modes);
         match modes.unwrap_or_else(|| self.modes()).isolation {
@@ -329,6 +334,7 @@ impl Session {
         }
     }
 
+    /// BEGIN, COMMIT, ROLLBACK, savepoints and SET TRANSACTION.
     pub(crate) fn transaction_command(&self, command: TransactionCommand) -> Result<ResultSet> {
         use TransactionCommand as C;
         match command {

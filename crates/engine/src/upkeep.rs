@@ -1,4 +1,9 @@
 //! Databases on disk: their directory, checkpoints by themselves and by statement, checks, backups.
+//!
+//! Every commit is in the log before it is acknowledged, so a checkpoint only shortens the log: one that fails loses
+//! nothing, and is tried again. A background job looks at the log's length; the last handle of a database makes a
+//! final checkpoint. CHECKPOINT, CHECK DATABASE and BACKUP DATABASE concern the database in use, and are errors or do
+//! nothing for one in memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,8 +21,8 @@ use crate::{Database, Session};
 /// How often a log is looked at that may have become long.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// The folder for what does not fit the memory of who writes the database in this directory. What is left there by a
-/// process that was killed goes when the database is opened.
+/// The folder for what does not fit memory while the database in this directory is open for writing. Files that a
+/// killed process left there are removed when the database is opened.
 pub(crate) fn temporary_folder(path: &str) -> Result<PathBuf> {
     let folder = Path::new(path).join(TEMPORARY);
     std::fs::create_dir_all(&folder).map_err(|e| {

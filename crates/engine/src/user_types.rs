@@ -34,8 +34,8 @@ fn text_with(
     })
 }
 
-/// Fails when a column, another type or a text that is kept is made of the type that is known by `name`. Columns of a type
-/// that is another name of a type of the engine are of that one.
+/// Fails when a column, another type or a text that is kept is made of the type that is known by `name`. Columns of a
+/// type that is another name of a type of the engine are of that one.
 pub(crate) fn refuse_used(snapshot: &catalog::Snapshot, name: &str, ty: Type, verb: &str) -> Result<()> {
     let (home, own) = snapshot.database_of(name);
     let home = home.map(|mounted| mounted.number);
@@ -65,6 +65,7 @@ pub(crate) fn refuse_used(snapshot: &catalog::Snapshot, name: &str, ty: Type, ve
 }
 
 impl Session {
+    /// CREATE TYPE; names of the engine's own types are refused.
     pub(crate) fn create_type(&self, name: &ObjectName, ty: Type, if_exists: IfExists) -> Result<ResultSet> {
         let done = ResultSet::done("CREATE TYPE");
         let key = self.key_to_make(name)?;
@@ -89,6 +90,7 @@ impl Session {
         Ok(done)
     }
 
+    /// DROP TYPE; an error where a definition uses one.
     pub(crate) fn drop_types(&self, names: &[ObjectName], if_exists: bool) -> Result<ResultSet> {
         self.commit(|draft| {
             for name in names {

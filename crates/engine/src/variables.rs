@@ -1,4 +1,5 @@
-//! The session's variables: what `SET VARIABLE` sets and `getvariable` reads. The statements come as calls of procedures.
+//! The session's variables: what `SET VARIABLE` sets and `getvariable` reads. The statements come as calls of
+//! procedures.
 
 use types::{Type, Value};
 

@@ -1,5 +1,5 @@
-//! Keys proved when rows are added and taken away: by the statement against what its transaction sees, and by the commit
-//! against what others have done meanwhile.
+//! Keys proved when rows are added and taken away: by the statement against what its transaction sees, and by the
+//! commit against what others have done meanwhile.
 //!
 //! A statement proves everything, so a commit has to look at pairs of changes only:
 //!
@@ -24,17 +24,22 @@ use crate::wide::refuse_wide;
 
 /// What is done to the rows of a table.
 pub(crate) struct RowChanges {
+    /// The table whose rows change.
     pub table: TableId,
     /// Per block, one bit a row, set for those that go.
     pub deleted: Vec<(BlockId, Arc<Bitmap>)>,
+    /// Blocks of new rows, not yet part of the table.
     pub added: Vec<SealedBlock>,
     /// An UPDATE: the columns that may have other values than before.
     pub assigned: Option<Vec<usize>>,
+    /// Whether the deleted rows have new versions among the added ones.
     pub fate: Fate,
+    /// Which new version each deleted row has, where referential actions need it.
     pub renewed: Renewed,
 }
 
 impl RowChanges {
+    /// An insert: rows are added, none is deleted.
     pub fn added(table: TableId, added: Vec<SealedBlock>) -> Self {
         let (fate, renewed) = (Fate::Deleted, Renewed::default());
         RowChanges { table, deleted: vec![], added, assigned: None, fate, renewed }
@@ -92,7 +97,7 @@ impl Session {
         Ok(step)
     }
 
-    /// Proves the keys of a transaction's changes beside what others have changed since it began.
+    /// Proves the keys of a transaction's changes against what other transactions have committed since it began.
     pub(crate) fn verify_commit(&self, verification: &Verification<'_>) -> Result<()> {
         let Verification { base, newest, next, changes } = *verification;
         for change in changes {
@@ -199,6 +204,7 @@ impl Session {
     }
 }
 
+/// Fails when one of these rows of `child` refers by `key` to no row of `parent`.
 pub(crate) fn check_child(
     child: &Table,
     key: &catalog::ForeignKey,
@@ -217,7 +223,7 @@ pub(crate) fn check_child(
     check_foreign_key(&name, of_child, of_parent, go_on)
 }
 
-/// Of these blocks, those that the table did not have.
+/// Those of the blocks that the table does not have.
 fn not_in(table: &Table, blocks: &[StoredBlock]) -> Vec<LiveBlock> {
     let known: HashSet<BlockId> = table.data.stored().iter().map(|stored| stored.id).collect();
     blocks.iter().filter(|stored| !known.contains(&stored.id)).map(LiveBlock::of).collect()
@@ -232,6 +238,7 @@ fn same_rows(base: &Snapshot, newest: &Snapshot, id: TableId) -> bool {
     }
 }
 
+/// The table in this snapshot; an error (42P01) when it was dropped.
 pub(crate) fn table(snapshot: &Snapshot, id: TableId) -> Result<Arc<Table>> {
     snapshot
         .table_by_id(id)

@@ -1,11 +1,11 @@
 //! What a database has been asked: the record that the physical-design advisor (`advise`) measures designs against.
 //!
-//! Statements that read tables are kept by their *shape*: the text in lower case, without comments and with every literal
-//! a `?`. A shape has its number of executions and their time, the tables that were scanned, and a few of the texts
-//! themselves, chosen evenly among all executions, which the advisor runs again. The record is the database's, of all
-//! its sessions, lies in memory and ends with the process. It is bounded: of more shapes than `SHAPES_MAX` those run
-//! least leave, the oldest of them first, and it says how many did. `SET record_workload = off` records nothing of a
-//! session; `CALL forget_workload()` empties the record.
+//! Statements that read tables are kept by their *shape*: the text in lower case, without comments and with every
+//! literal a `?`. A shape has its number of executions and their time, the tables that were scanned, and a few of the
+//! texts themselves, chosen evenly among all executions, which the advisor runs again. The record is the database's,
+//! of all its sessions, lies in memory and ends with the process. It is bounded: of more shapes than `SHAPES_MAX`
+//! those run least leave, the oldest of them first, and it says how many did. `SET record_workload = off` records
+//! nothing of a session; `CALL forget_workload()` empties the record.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,11 +23,13 @@ const EXAMPLES_MAX: usize = 4;
 /// Longer texts, and longer parameters, are not kept: 256 shapes of 4 texts then take 16 MB at most.
 const TEXT_BYTES_MAX: usize = 8 << 10;
 
+/// The record of one database, shared by its sessions.
 #[derive(Default)]
 pub(crate) struct Workload {
     record: Mutex<Record>,
 }
 
+/// The shapes, and what was counted over all of them.
 #[derive(Default)]
 struct Record {
     shapes: HashMap<String, Recorded>,
@@ -40,18 +42,26 @@ struct Record {
 /// A text and its parameters, as they were run.
 #[derive(Clone, Debug)]
 pub(crate) struct Example {
+    /// The statement as it was sent.
     pub text: String,
+    /// Values and types of `$1`, `$2` and so on.
     pub parameters: Vec<(Value, Type)>,
     /// The session's `search_path`.
     pub path: Vec<String>,
 }
 
+/// What is recorded of the statements of one shape.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
+    /// The text in lower case, without comments, with `?` for each literal.
     pub shape: String,
+    /// At most `EXAMPLES_MAX` texts of this shape, chosen evenly.
     pub examples: Vec<Example>,
+    /// Tables that its executions scanned.
     pub tables: Vec<TableId>,
+    /// How often it was run.
     pub executions: u64,
+    /// Total time of its executions.
     pub time: Duration,
     last: u64,
 }
@@ -69,6 +79,7 @@ impl Workload {
         (all, record.forgotten)
     }
 
+    /// Empties the record, as `CALL forget_workload()` does.
     pub fn forget(&self) {
         *self.record() = Record::default();
     }

@@ -18,6 +18,7 @@ use crate::kernels::{arithmetic, cast, compare, in_list, logic, negate, temporal
 use crate::operand::boolean_bits;
 use crate::room::{Room, bound};
 
+/// The operation's value for each of `rows` rows; each input has as many, in any form.
 pub(crate) fn apply(node: &Node, inputs: Vec<Vector>, rows: usize, room: Room<'_>) -> Result<Vector> {
     if rows == 0 {
         return Ok(Vector::constant(node.ty, Value::Null, 0));

@@ -26,6 +26,7 @@ fn finish(words: Vec<u64>, rows: usize) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(words), 0, rows)
 }
 
+/// One bit for each value of the slice.
 #[inline]
 pub(crate) fn from_slice<A: Copy>(a: &[A], f: impl Fn(A) -> bool) -> BooleanBuffer {
     let mut words = Vec::with_capacity(a.len().div_ceil(WORD));
@@ -44,6 +45,7 @@ pub(crate) fn from_slice<A: Copy>(a: &[A], f: impl Fn(A) -> bool) -> BooleanBuff
     finish(words, a.len())
 }
 
+/// One bit for each pair of values; the shorter slice decides how many.
 #[inline]
 pub(crate) fn from_slices<A: Copy, B: Copy>(a: &[A], b: &[B], f: impl Fn(A, B) -> bool) -> BooleanBuffer {
     let rows = a.len().min(b.len());

@@ -12,6 +12,8 @@ use crate::kernels::in_list::ValueSet;
 /// inside the 2 MiB of a worker's stack.
 const DEPTH_MAX: usize = 1000;
 
+/// Adds an expression to the graph and returns its node. An error if it is nested too deeply or a function cannot be
+/// bound.
 pub(crate) fn compile(graph: &mut Graph, expression: &Expr) -> Result<NodeId> {
     check_depth(expression)?;
     add(graph, expression)

@@ -20,6 +20,7 @@ use crate::kernels::{choose, coded};
 use crate::operand::boolean_bits;
 use crate::room::Room;
 
+/// The evaluation of one graph over one batch, or over chosen rows of another frame.
 pub(crate) struct Frame<'a> {
     graph: &'a Graph,
     room: Room<'a>,
@@ -45,6 +46,7 @@ struct Piece {
 }
 
 impl<'a> Frame<'a> {
+    /// A frame over all rows of a batch.
     pub(crate) fn new(graph: &'a Graph, batch: &'a Batch, room: Room<'a>) -> Self {
         Frame {
             graph,
@@ -73,6 +75,7 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// The node's value for every row of the frame.
     pub(crate) fn evaluate(&mut self, id: NodeId) -> Result<Vector> {
         let value = self.evaluate_coded(id)?;
         Ok(if value.is_coded() { value.decoded() } else { value })
@@ -116,8 +119,8 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The value of a volatile call, the same for whatever part of the batch asks. What fails is left to be evaluated for
-    /// the rows that need it.
+    /// The value of a volatile call, the same for whatever part of the batch asks. What fails is left to be evaluated
+    /// for the rows that need it.
     fn for_all_rows(&self, id: NodeId, batch: &Batch) -> Option<Vector> {
         if let Some((_, value)) = self.once.borrow().iter().find(|(known, _)| *known == id) {
             return Some(value.clone());
@@ -317,8 +320,8 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// The operand, NULL for rows where it fails. Rows that fail together are tried again in halves, so that each row of
-    /// an error is found in as many steps as the batch has doublings.
+    /// The operand, NULL for rows where it fails. Rows that fail together are tried again in halves, so that each row
+    /// of an error is found in as many steps as the batch has doublings.
     fn attempt(&mut self, operand: NodeId, ty: Type) -> Result<Vector> {
         match self.evaluate(operand) {
             Ok(value) => return Ok(retyped(value, ty)),

@@ -2,7 +2,8 @@
 //!
 //! Nodes stand in a list, operands before users. A node is looked up by its operation, type and operand nodes, so
 //! structural equality of whole expressions costs one look-up a node. Calls of volatile functions (`random()`)
-//! are shared by copies of one call only. `compile` turns `plan::Expr` into nodes and casts operands whose physical types differ.
+//! are shared by copies of one call only. `compile` turns `plan::Expr` into nodes and casts operands whose physical
+//! types differ.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,11 +15,13 @@ use types::{Comparison, LikePattern, Type, Value};
 use crate::fallback::LibraryCall;
 use crate::kernels::in_list::ValueSet;
 
+/// The place of a node in the graph's list.
 pub(crate) type NodeId = usize;
 
 /// Whether evaluating may end in an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fails {
+    /// Evaluating never fails.
     Never,
     /// Overflow of checked arithmetic: worth trying on rows that are not needed, and again without them.
     Rarely,
@@ -26,6 +29,7 @@ pub(crate) enum Fails {
     Maybe,
 }
 
+/// What a node computes from its operands.
 #[derive(Debug)]
 pub(crate) enum Operation {
     Input(usize),
@@ -161,6 +165,7 @@ fn same_literal(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// One node; its operands stand before it in the list.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) operation: Operation,
@@ -170,7 +175,7 @@ pub(crate) struct Node {
     pub(crate) shared: bool,
     /// Shared, and another evaluation would give another value: it has one for the whole frame.
     pub(crate) once: bool,
-    /// Of the node and everything below it.
+    /// Whether the node or anything below it may fail; `cost` includes everything below, too.
     pub(crate) fails: Fails,
     pub(crate) cost: u32,
 }
@@ -183,9 +188,11 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
+    /// The node with this id.
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id]
     }
+    /// The number of nodes; ids are below it.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -10,12 +10,16 @@ use vector::{Data, Strings, Vector};
 
 use crate::bits;
 
+/// The values of a fixed-width vector: one a row, or the same for all rows.
 pub(crate) enum Operand<'a, T> {
+    /// A value for each row.
     Flat(&'a [T]),
+    /// The value of all rows.
     Constant(T),
 }
 
 impl<T: Copy> Operand<'_, T> {
+    /// The value of a row.
     #[inline]
     pub(crate) fn at(&self, row: usize) -> T {
         match self {
@@ -29,6 +33,7 @@ impl<T: Copy> Operand<'_, T> {
 pub(crate) trait Native: ArrowNativeType + Default {
     /// The values of `vector`, which must have this physical type and be flat or constant.
     fn operand(vector: &Vector) -> Operand<'_, Self>;
+    /// A vector's data of these values.
     fn data(values: Vec<Self>) -> Data;
 }
 
@@ -54,6 +59,7 @@ native!(i16 => I16, i32 => I32, i64 => I64, i128 => I128, f32 => F32, f64 => F64
 
 /// Integers, seen as 128-bit ones; the compiler reduces the arithmetic to the width that the result needs.
 pub(crate) trait Whole: Native {
+    /// The value in 128 bits.
     fn widen(self) -> i128;
     /// The low bits.
     fn narrow(value: i128) -> Self;
@@ -92,6 +98,7 @@ impl<T: Whole> Operand<'_, T> {
     }
 }
 
+/// Applies `f` to the value of every row.
 #[inline]
 pub(crate) fn map<A: Copy, R>(a: &Operand<'_, A>, rows: usize, mut f: impl FnMut(A) -> R) -> Vec<R> {
     match a {
@@ -116,6 +123,7 @@ pub(crate) fn map_flagged<A: Copy, R>(
     (values, flagged)
 }
 
+/// Applies `f` to the two values of every row.
 #[inline]
 pub(crate) fn zip<A: Copy, B: Copy, R>(
     a: &Operand<'_, A>,
@@ -157,6 +165,7 @@ pub(crate) fn test<A: Copy>(a: &Operand<'_, A>, rows: usize, f: impl Fn(A) -> bo
     }
 }
 
+/// One bit a row, from the two values of the row.
 #[inline]
 pub(crate) fn test_pair<A: Copy, B: Copy>(
     a: &Operand<'_, A>,
@@ -172,6 +181,7 @@ pub(crate) fn test_pair<A: Copy, B: Copy>(
     }
 }
 
+/// The same bit for all rows.
 pub(crate) fn constant_bits(value: bool, rows: usize) -> BooleanBuffer {
     if value { BooleanBuffer::new_set(rows) } else { BooleanBuffer::new_unset(rows) }
 }
@@ -186,11 +196,14 @@ pub(crate) fn any_valid(validity: Option<&NullBuffer>, rows: usize, bad: impl Fn
 
 /// Byte strings: one a row, or one for all.
 pub(crate) enum Text<'a> {
+    /// A string for each row.
     Flat(&'a Strings),
+    /// The string of all rows.
     Constant(&'a [u8]),
 }
 
 impl<'a> Text<'a> {
+    /// The byte strings of a vector that is flat or constant; panics for a vector of another physical type.
     pub(crate) fn of(vector: &'a Vector) -> Text<'a> {
         match vector.data() {
             Data::Bytes(strings) => Text::Flat(strings),
@@ -199,6 +212,7 @@ impl<'a> Text<'a> {
             _ => panic!("a vector of {} does not hold bytes", vector.ty()),
         }
     }
+    /// The string of a row; of a NULL, arbitrary bytes.
     #[inline]
     pub(crate) fn at(&self, row: usize) -> &[u8] {
         match self {

@@ -18,7 +18,9 @@ use crate::room::Room;
 /// Rows of a batch for which a condition is TRUE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selected {
+    /// Every row passes.
     All,
+    /// No row passes.
     None,
     /// Ascending; neither empty nor all.
     Rows(Vec<u32>),
@@ -36,6 +38,7 @@ pub struct Predicate {
 const GATHER_BELOW: usize = 6;
 
 impl Predicate {
+    /// Compiles a BOOLEAN expression over the inputs of a batch. Cheap conjuncts run first, those that may fail last.
     pub fn compile(condition: &Expr) -> Result<Predicate> {
         let mut parts = Vec::new();
         condition.clone().split_conjuncts(&mut parts);

@@ -1,9 +1,9 @@
 //! Regular expressions in PostgreSQL's language, run by two engines.
 //!
 //! A pattern is rewritten once into the syntax that the engines share. One without look-around and back-references is
-//! run by `regex`, in time linear in the text. The others are run by `fancy-regex`, which goes back and tries again: its
-//! steps are bounded, and a pattern that takes more on a text is an error, never a hang. Operators, `SIMILAR TO` and
-//! every function of the name `regexp_...` come here.
+//! run by `regex`, in time linear in the text. The others are run by `fancy-regex`, which goes back and tries again:
+//! its steps are bounded, and a pattern that takes more on a text is an error, never a hang. Operators, `SIMILAR TO`
+//! and every function of the name `regexp_...` come here.
 //!
 //! | PostgreSQL | here |
 //! | --- | --- |
@@ -22,17 +22,20 @@ const BYTES_MAX: usize = 4 << 20;
 /// Steps back that one search may take.
 const STEPS_MAX: usize = 1_000_000;
 
-/// How a pattern is to be read, beside what it says itself.
+/// How a pattern is to be read, in addition to what it says itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flags {
+    /// Letters match in both cases (`i`).
     pub insensitive: bool,
     /// `.` and `[^x]` match line breaks.
     pub across_lines: bool,
     /// `^` and `$` match at line breaks.
     pub at_lines: bool,
+    /// The pattern is plain text without operators (`q`).
     pub literal: bool,
     /// Blanks and comments in the pattern mean nothing.
     pub expanded: bool,
+    /// Every match counts, not the first alone (`g`); it is for the calling function to heed.
     pub global: bool,
 }
 
@@ -50,6 +53,7 @@ impl Default for Flags {
 }
 
 impl Flags {
+    /// Reads the letters of a function's last argument; later ones win. An error for a letter that is no flag.
     pub fn of(letters: &str) -> Result<Flags> {
         let mut flags = Flags::default();
         for letter in letters.chars() {
@@ -107,6 +111,7 @@ fn malformed(reason: &str) -> Error {
 }
 
 impl Pattern {
+    /// Compiles a pattern; an error for one that is malformed or too large.
     pub fn new(pattern: &str, flags: Flags) -> Result<Pattern> {
         let rewritten = rewrite::rewritten(pattern, flags)?;
         let engine = if rewritten.backtracks {
@@ -138,6 +143,7 @@ impl Pattern {
         }
     }
 
+    /// Whether the pattern matches anywhere in the text. An error when a search takes too many steps.
     pub fn is_match(&self, text: &str) -> Result<bool> {
         self.spend(text.len());
         match &self.engine {
@@ -146,8 +152,8 @@ impl Pattern {
         }
     }
 
-    /// The first match that begins at a place or after it. What stands before the place is seen, so that `^` and look-
-    /// behind mean what they mean in the whole text.
+    /// The first match that begins at a place or after it. What stands before the place is seen, so that `^` and
+    /// look-behind mean what they mean in the whole text.
     pub fn find(&self, text: &str, from: usize) -> Result<Option<Groups>> {
         self.spend((text.len() - from.min(text.len())).min(FIND_UNITS_MAX));
         match &self.engine {
@@ -164,8 +170,8 @@ impl Pattern {
         }
     }
 
-    /// Calls `each` with every match from a place on until it says that this is enough. After an empty match the search
-    /// goes on a character later, as PostgreSQL's does.
+    /// Calls `each` with every match from a place on until it says that this is enough. After an empty match the
+    /// search goes on a character later, as PostgreSQL's does.
     pub fn each(&self, text: &str, from: usize, mut each: impl FnMut(&Groups) -> bool) -> Result<()> {
         let mut at = from;
         while at <= text.len() {

@@ -1,7 +1,7 @@
 //! Room for what an evaluation makes: asked for before it is made.
 //!
-//! An operation whose result grows with its operands' bytes tells an upper bound first. Of several rows the bound must
-//! stay within a piece, or the evaluation ends with an error that [`is_too_wide`] knows, and whoever evaluates takes
+//! An operation whose result grows with its operands' bytes tells an upper bound first. Of several rows the bound
+//! must stay within a piece, or the evaluation ends with an error that [`is_too_wide`] knows, and the caller takes
 //! fewer rows at a time; of one row it is asked of the memory budget, whose answer is final.
 
 use plan::Function;
@@ -23,15 +23,16 @@ const TOO_WIDE: &str = "the rows of a batch are too wide to be computed at once"
 /// Asks for so many bytes.
 pub type Ask<'a> = dyn Fn(u64) -> Result<()> + 'a;
 
+/// How an evaluation asks for memory, and how much it may make of several rows at once.
 #[derive(Clone, Copy)]
 pub struct Room<'a> {
     ask: Option<&'a Ask<'a>>,
-    /// What may be made of several rows at once.
+    /// Bytes that may be made of several rows at once.
     piece_bytes: u64,
 }
 
 impl<'a> Room<'a> {
-    /// Nobody is asked.
+    /// Nothing is asked for.
     pub const UNBOUNDED: Room<'static> = Room { ask: None, piece_bytes: u64::MAX };
 
     /// Whatever is made is asked for.
@@ -194,8 +195,8 @@ fn library(name: &str, inputs: &[Vector], rows: usize, given: impl Fn() -> u64) 
         ("regexp_replace", 3..) => sum(rows, |row| {
             let text = row_bytes(&inputs[0], row);
             let (replacement, groups) = (row_bytes(&inputs[2], row), backslashes(&inputs[2], row));
-            // A replacement may stand at every character where all matches are replaced; matches do not overlap, so that
-            // what its groups stand for is the text once for each of them.
+            // A replacement may stand at every character where all matches are replaced; matches do not overlap, so
+            // that what its groups stand for is the text once for each of them.
             let times = if inputs.len() > 3 { text + 1 } else { 1 };
             let most = text.saturating_mul(groups + 1).saturating_add(times.saturating_mul(replacement));
             if most < ASKED_BYTES_MIN { most } else { crate::nested::replaced_by_pattern(inputs, row) }

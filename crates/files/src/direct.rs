@@ -19,11 +19,14 @@ pub enum DirectReads {
     /// Where the files are larger than the memory of the machine, or of the process's control group.
     #[default]
     Auto,
+    /// Always.
     On,
+    /// Never.
     Off,
 }
 
 impl DirectReads {
+    /// The mode that `name` gives (auto, on or off); `None` for another word.
     pub fn from_name(name: &str) -> Option<DirectReads> {
         Some(match name {
             "auto" => DirectReads::Auto,
@@ -33,6 +36,7 @@ impl DirectReads {
         })
     }
 
+    /// The word that `from_name` takes.
     pub fn name(self) -> &'static str {
         match self {
             DirectReads::Auto => "auto",
@@ -41,7 +45,7 @@ impl DirectReads {
         }
     }
 
-    /// For files of so many bytes on a machine of so much memory.
+    /// Whether to read directly, with files of `file_bytes` in all on a machine or control group of `memory_bytes`.
     pub fn holds(self, file_bytes: u64, memory_bytes: u64) -> bool {
         match self {
             DirectReads::Auto => file_bytes > memory_bytes,

@@ -31,7 +31,9 @@ use types::Result;
 /// A file as `FileManager::list` finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
+    /// Relative to the directory, with its folder.
     pub name: String,
+    /// Its length.
     pub bytes: u64,
 }
 
@@ -42,17 +44,18 @@ pub trait FileManager: Debug + Send + Sync {
     fn create(&self, name: &str) -> Result<Box<dyn FileWriter>>;
     /// An existing file, cut to `length` bytes (it has at least as many), to write on from there.
     fn continue_at(&self, name: &str, length: u64) -> Result<Box<dyn FileWriter>>;
+    /// Opens an existing file to read; 58P01 when there is none.
     fn open(&self, name: &str) -> Result<Arc<dyn FileReader>>;
     /// Replaces a file of the new name, in one step.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
-    /// Those who have the file open can go on reading.
+    /// Removes a file's name. Readers that have the file open can go on reading.
     fn remove(&self, name: &str) -> Result<()>;
     /// All files below `folder` (`""` is the directory itself), by name.
     fn list(&self, folder: &str) -> Result<Vec<FileEntry>>;
     /// Makes names permanent: those created, renamed and removed in `folder`.
     fn sync_directory(&self, folder: &str) -> Result<()>;
-    /// Keeps everybody else from locking the same name until the lock is dropped or the process ends. When somebody
-    /// holds it, the error is 55P03 and names the owner. The file stays; only who holds it counts.
+    /// Locks a name until the lock is dropped or the process ends. While another process holds it, the error is 55P03
+    /// and names that owner. The file stays; only its lock counts.
     fn lock(&self, name: &str, owner: &Owner) -> Result<FileLock>;
     /// Whether long reads of files go past the system's cache from now on, of those that are open already, too. Where the
     /// system cannot, nothing changes.
@@ -63,6 +66,7 @@ pub trait FileManager: Debug + Send + Sync {
 
 /// A file being read; many threads may read at once.
 pub trait FileReader: Debug + Send + Sync {
+    /// The file's length when it was opened.
     fn bytes(&self) -> u64;
     /// Fills `into` with the bytes from `at` on; a file that ends before is an error.
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<()>;
@@ -96,7 +100,7 @@ pub fn read_all(files: &dyn FileManager, name: &str) -> Result<Vec<u8>> {
     read_first(&*reader, reader.bytes() as usize)
 }
 
-/// As `read_all`, of the first bytes of a file.
+/// Reads the first `length` bytes of a file, as `read_all` does; a file that ends before is an error.
 pub fn read_first(reader: &dyn FileReader, length: usize) -> Result<Vec<u8>> {
     const PIECES: usize = 8;
     const PIECE_BYTES_MIN: usize = 512 << 10;
@@ -116,8 +120,8 @@ pub fn read_first(reader: &dyn FileReader, length: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file whole: under another name first, synced, then renamed, so that nobody ever finds a part of it. A file
-/// that could not be finished is removed again as far as possible.
+/// Writes a file whole: under another name first, synced, then renamed, so that no reader ever finds a part of it. A
+/// file that could not be finished is removed again as far as possible.
 pub fn write_whole(files: &dyn FileManager, name: &str, bytes: &[u8]) -> Result<()> {
     let unfinished = format!("{name}{UNFINISHED}");
     let written = write_and_rename(files, &unfinished, name, bytes);

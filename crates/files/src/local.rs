@@ -1,4 +1,10 @@
-//! A directory of this machine.
+//! A directory of this machine, through the system's files.
+//!
+//! [`LocalFiles`] keeps the path and one switch, whether long reads bypass the system's cache; clones and open
+//! readers share the switch. Readers read at a place and have no position, so many threads may use one; a writer
+//! alone writes its file, at its end. Names become permanent only with `sync_directory`, contents with `sync` (the
+//! file's data and length). The lock is the system's advisory one, which ends with the process; the file's text names
+//! its owner for messages. Errors come from [`failed`], which chooses the SQLSTATE.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -22,7 +28,7 @@ pub struct LocalFiles {
 }
 
 impl LocalFiles {
-    /// The directory must be there.
+    /// Files of a directory that must be there; it is not looked at before the first call.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         LocalFiles { root: root.into(), directly: Arc::default() }
     }
@@ -40,6 +46,7 @@ impl LocalFiles {
         }
         Ok(LocalFiles::new(root))
     }
+    /// The directory, as it was given.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -48,6 +55,8 @@ impl LocalFiles {
     }
 }
 
+/// The error for a file operation that failed, `what` being a verb such as "open": 53100 when the disk or a quota is
+/// full, 58P01 when there is no such file, else 58030.
 pub fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     let state = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SqlState::DiskFull,
@@ -138,7 +147,7 @@ impl FileManager for LocalFiles {
             }
             Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
         }
-        // Who holds it is for messages only: it need not be on stable storage.
+        // The owner's name is for messages only: it need not be on stable storage.
         file.set_len(0)
             .and_then(|()| file.write_all(owner.to_text().as_bytes()))
             .map_err(|e| failed("write", &path, &e))?;

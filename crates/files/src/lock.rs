@@ -1,4 +1,4 @@
-//! Who writes a database: one process at a time.
+//! The lock of a database: one process at a time writes it.
 
 use std::any::Any;
 use std::fmt;
@@ -8,11 +8,14 @@ use types::{Error, SqlState};
 /// The process that holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
+    /// The system's number of the process.
     pub process: u32,
+    /// The name of its machine.
     pub host: String,
 }
 
 impl Owner {
+    /// The calling process; the host is "this machine" where its name cannot be found.
     pub fn this_process() -> Owner {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
         let host = host.map(|h| h.trim().to_owned()).filter(|h| !h.is_empty());
@@ -41,6 +44,7 @@ impl fmt::Display for Owner {
 pub struct FileLock(#[allow(dead_code, reason = "held, not read")] Box<dyn Any + Send + Sync>);
 
 impl FileLock {
+    /// A lock that lasts as long as `held`, which it drops at its end.
     pub fn new(held: impl Any + Send + Sync) -> Self {
         FileLock(Box::new(held))
     }
@@ -52,7 +56,7 @@ impl fmt::Debug for FileLock {
     }
 }
 
-/// The error for a lock that somebody else holds.
+/// The error for a lock that another process holds; `None` when its owner cannot be read.
 pub(super) fn held_by(directory: &str, owner: Option<&Owner>) -> Error {
     let who = owner.map_or_else(|| "another process".to_owned(), Owner::to_string);
     Error::new(SqlState::LockNotAvailable, format!("\"{directory}\" is open for writing in {who}"))

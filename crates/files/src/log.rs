@@ -3,14 +3,14 @@
 //! ```text
 //!  append  (in the order of commits)  record -> file        a record that fails is taken back, and cut from the file
 //!  wait    a record is durable?  yes: done
-//!          somebody syncs?       yes: wait for that sync (follower)
+//!          a sync is running?    yes: wait for that sync (follower)
 //!                                no:  sync everything appended so far, and wake the others (leader)
 //! ```
 //! While a leader syncs, others append; the next leader syncs all of theirs at once. When the last sync found several
 //! commits under way, a leader gives them a moment to join before it begins: those just woken would otherwise always
 //! miss it, and with n connections every sync would carry n/2 commits instead of n.
 //!
-//! After a sync that failed nobody knows what is on the disk, and asking again does not help: the kernel may have
+//! After a sync that failed it is unknown what is on the disk, and asking again does not help: the kernel may have
 //! dropped what it could not write (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
 //! The log takes no more then, until the database is opened again.
 
@@ -41,7 +41,7 @@ pub struct Log {
 #[derive(Debug)]
 struct Tail {
     writer: Box<dyn FileWriter>,
-    /// Of the last record.
+    /// Number of the last record.
     number: u64,
 }
 
@@ -50,7 +50,7 @@ struct Syncing {
     syncer: Arc<dyn FileSync>,
     appended: u64,
     durable: u64,
-    /// Somebody is syncing.
+    /// A thread is syncing.
     busy: bool,
     failed: Option<Error>,
     /// Commits that were under way when the last sync ended.
@@ -59,8 +59,8 @@ struct Syncing {
 }
 
 impl Log {
-    /// Goes on behind the record `number`, all of which is on stable storage. `owner` is what messages call whoever
-    /// keeps the log ("database").
+    /// Goes on behind the record `number`, all of which is on stable storage. `owner` is what messages call the thing
+    /// that the log belongs to ("database").
     pub fn new(writer: Box<dyn FileWriter>, number: u64, owner: &'static str) -> Result<Log> {
         let syncer = writer.syncer()?;
         Ok(Log {
@@ -120,7 +120,7 @@ impl Log {
         Ok(number)
     }
 
-    /// Returns when the record of this number, and so all before it, is on stable storage.
+    /// Returns when the record of this number, and so all before it, is on stable storage. An error leaves that open.
     pub fn wait(&self, number: u64) -> Result<()> {
         let mut syncing = self.syncing();
         loop {

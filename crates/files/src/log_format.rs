@@ -15,8 +15,11 @@ use std::ops::Range;
 
 use types::{Error, Result, SqlState};
 
+/// The format version that is written, and the only one that is read.
 pub const VERSION: u32 = 1;
+/// Length of a log's header, which the first record follows.
 pub const HEADER_BYTES: usize = 64;
+/// Length of a record's header, which its payload follows.
 pub const RECORD_HEADER_BYTES: usize = 40;
 /// A payload is what one transaction changed; what that is, the log's owner knows.
 pub const COMMIT: u32 = 1;
@@ -50,6 +53,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
 }
 
+/// The header of log `number` of a database.
 pub fn header(id: &DatabaseId, number: u64) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
@@ -61,7 +65,7 @@ pub fn header(id: &DatabaseId, number: u64) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// Refuses the header of another file, of another database, of a later version.
+/// Refuses the header of another file or database (XX001) and of another version (0A000).
 pub fn check_header(bytes: &[u8], file: &str, id: &DatabaseId, number: u64) -> Result<()> {
     if bytes.len() < HEADER_BYTES || simd::checksum(&bytes[..56]) != u64_at(bytes, 56) || bytes[..8] != MAGIC
     {
@@ -102,15 +106,20 @@ pub fn record(number: u64, durable: u64, payload: &[u8]) -> Option<Vec<u8>> {
 /// A record that is whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
+    /// Counts the records of a database through all of its logs.
     pub number: u64,
+    /// Always [`COMMIT`] in records that `scan` gives.
     pub kind: u32,
+    /// The number up to which records were known to be on stable storage when this one was written.
     pub durable: u64,
+    /// Where its payload lies in the log's bytes.
     pub payload: Range<usize>,
 }
 
 /// What can be read of a log.
 #[derive(Debug)]
 pub struct Scan {
+    /// The whole records, without gaps in their numbers.
     pub records: Vec<Record>,
     /// Where the last whole record ends.
     pub end: usize,
@@ -134,7 +143,8 @@ fn record_at(bytes: &[u8], at: usize) -> Option<(Record, usize)> {
     Some((record, end))
 }
 
-/// Reads the records of a log whose header is right; the first is expected to have the number `first`.
+/// Reads the records of a log whose header is right; the first is expected to have the number `first`. A torn tail is
+/// left out; damage before a record that was synced is XX001.
 pub fn scan(bytes: &[u8], file: &str, first: u64) -> Result<Scan> {
     let mut records: Vec<Record> = Vec::new();
     let mut at = HEADER_BYTES.min(bytes.len());

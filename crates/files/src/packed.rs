@@ -5,8 +5,8 @@
 //!  40     a piece: u32 method  u32 bytes unpacked  u32 bytes stored;  a piece ...
 //!         the stored bytes of the pieces, one after the other
 //! ```
-//! The checksum is of the first 32 bytes and the directory. Pieces have none: who reads has checksums of what comes out
-//! (a block has one for each 64 KiB of its extents), and bytes that cannot be unpacked are an error.
+//! The checksum is of the first 32 bytes and the directory. Pieces have none: readers have checksums of what comes
+//! out (a block has one for each 64 KiB of its extents), and bytes that cannot be unpacked are an error.
 //!
 //! | method | stored |
 //! | --- | --- |
@@ -14,9 +14,9 @@
 //! | 1 | a zstd frame |
 //! | 2 | u32 values that never fall (offsets of strings, sorted codes): differences, all lowest bytes first, then all second ones and so on, in a zstd frame |
 //!
-//! A `PackedReader` is a `FileReader` whose bytes are the unpacked ones, so whoever reads columns by their places goes on
-//! doing so; a piece of at most 512 KiB is unpacked for the first of its bytes that is wanted. The first bytes, by which a
-//! block is opened, are never packed.
+//! A `PackedReader` is a `FileReader` whose bytes are the unpacked ones, so code that reads columns by their places
+//! need not know of it; a piece of at most 512 KiB is unpacked for the first of its bytes that is wanted. The first
+//! bytes, by which a block is opened, are never packed.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use types::{Error, Result, SqlState};
 use crate::FileReader;
 use crate::bytes::ByteReader;
 
+/// The first bytes of everything packed.
 pub const MAGIC: [u8; 8] = *b"QSPACKED";
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 40;
@@ -53,6 +54,7 @@ const DIFFERENCES: u32 = 2;
 /// What is packed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
+    /// Nothing.
     None,
     /// What becomes half as large or smaller: texts, offsets, sorted keys, codes of few values.
     #[default]
@@ -62,6 +64,7 @@ pub enum Packing {
 }
 
 impl Packing {
+    /// The packing that `name` gives (none, fast or small); `None` for another word.
     pub fn from_name(name: &str) -> Option<Packing> {
         Some(match name {
             "none" => Packing::None,
@@ -71,6 +74,7 @@ impl Packing {
         })
     }
 
+    /// The word that `from_name` takes.
     pub fn name(self) -> &'static str {
         match self {
             Packing::None => "none",
@@ -226,7 +230,7 @@ fn sums(planes: &[u8], into: &mut [u8]) {
 #[derive(Clone, Copy, Debug)]
 struct PieceAt {
     method: u32,
-    /// Of its first unpacked byte.
+    /// Place of its first unpacked byte.
     from: u64,
     bytes: usize,
     /// From the packed bytes' first one on.
@@ -247,7 +251,7 @@ pub struct PackedReader {
 #[derive(Default)]
 struct Unpacker {
     frames: Option<zstd::bulk::Decompressor<'static>>,
-    /// Of at most a piece's bytes each.
+    /// Buffers of at most a piece's bytes each.
     stored: Vec<u8>,
     planes: Vec<u8>,
 }

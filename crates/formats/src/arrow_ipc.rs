@@ -213,9 +213,10 @@ struct OneFile {
     ordered: bool,
 }
 
+/// The reader of Arrow IPC files and streams.
 pub struct ArrowFiles {
     files: Vec<OneFile>,
-    /// Unit -> file and message; of an ordered file the first.
+    /// File and message of each unit; the first message of a file that is read in order.
     units: Vec<(usize, usize)>,
     columns: Vec<usize>,
     /// Distinct columns, ascending: what the decoder is asked for.
@@ -225,6 +226,8 @@ pub struct ArrowFiles {
 }
 
 impl ArrowFiles {
+    /// Opens the files, checks that the columns can be read, and reads the dictionaries of files whose batches may be
+    /// read in any order.
     pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
         let mut projection = columns.to_vec();
         projection.sort_unstable();

@@ -1,7 +1,7 @@
 //! Files as single values: `read_text` and `read_blob`, a row for each file with its name, content, size and time of change.
 //!
-//! A file is read when its content is asked for, by whoever claims it; memory is asked for before. Names, sizes and times
-//! are had without reading.
+//! A file is read when its content is fetched, by the worker that claims its unit; memory is asked for first. Names,
+//! sizes and times are known without reading.
 
 use std::ops::Range;
 
@@ -30,6 +30,7 @@ pub fn columns(content: Type) -> Schema {
     ])
 }
 
+/// The reader of whole files: one unit and one row a file.
 pub struct Contents {
     paths: Vec<String>,
     columns: Vec<usize>,
@@ -37,6 +38,8 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// A reader of the source's files. The source's schema says whether contents are TEXT or BYTEA; no file is opened
+    /// here.
     pub fn open(source: &FileSource, columns: &[usize]) -> Contents {
         let content = source.schema.fields().get(CONTENT).map_or(Type::Bytea, |field| field.ty);
         Contents { paths: source.paths.to_vec(), columns: columns.to_vec(), content }
@@ -94,7 +97,7 @@ impl Window for OneFile<'_> {
     }
     fn fetch(&mut self, column: usize, rows: Range<usize>) -> Result<Vector> {
         let wanted = self.contents.columns.get(column).copied();
-        // Whoever fetches no rows wants no content.
+        // A fetch of no rows reads no content.
         let (ty, value) = match wanted {
             Some(FILENAME) => (Type::Text, Value::text(&self.input.path)),
             Some(CONTENT) if rows.is_empty() => (self.contents.content, Value::Null),

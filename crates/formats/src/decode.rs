@@ -1,4 +1,9 @@
 //! What the formats that arrive as Arrow arrays have in common: guarding the foreign decoder and checking its values.
+//!
+//! The readers of Arrow IPC, of Parquet and of held rows call this module. `guarded` turns a panic of the decoder
+//! into an error that names the file; `fields` and `check_readable` say which columns have a type; `agree` holds the
+//! schemas of several files against each other. `column` and `checked` accept a decoded array only if its values keep
+//! the promises of the type (the digits of decimals, for one), since the operators rely on them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -16,6 +21,7 @@ pub fn guarded<T>(path: &str, format: &str, decode: impl FnOnce() -> Result<T>) 
     })
 }
 
+/// The error for a file that cannot be read as `format`; `what` is the cause.
 pub fn damaged(path: &str, format: &str, what: impl std::fmt::Display) -> Error {
     Error::new(SqlState::DataCorrupted, format!("cannot read \"{path}\" as {format}: {what}"))
 }
@@ -73,6 +79,7 @@ fn named(ty: &DataType) -> String {
     }
 }
 
+/// The error for a file whose columns differ from those that `describe` found.
 pub fn changed(path: &str) -> Error {
     Error::new(
         SqlState::DatatypeMismatch,

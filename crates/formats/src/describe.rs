@@ -1,4 +1,10 @@
 //! From a path or a glob to a `FileSource`: format by extension or option, schema from the files.
+//!
+//! The engine calls `describe` for files in queries, and `describe_as` for COPY into a table. The paths are expanded
+//! and the options checked first; `describe_alike` then gives one relation of files with the same columns. Files that
+//! differ only in the order of their columns, or that an option unites, become parts of one relation (`layout`).
+//! Nothing is kept between calls: a reader checks when it opens a file that its columns are still those described
+//! here.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -202,7 +208,7 @@ pub fn at_home(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Of the files beside a path that is not there, the one whose name is nearest.
+/// The name nearest to that of a missing path among the files in its folder; `None` when no name is near.
 fn near(path: &str) -> Option<String> {
     const LOOKED_AT_MAX: usize = 2_000;
     let given = Path::new(path);

@@ -54,7 +54,7 @@ pub struct Decoding<R> {
     how: How,
     name: &'static str,
     piece_bytes: usize,
-    /// Of the source: bytes that are not decoded, and the place of the first one in the file.
+    /// Bytes of the source that are not decoded, and the place of the first one in the file.
     raw: Vec<u8>,
     place: u64,
     ended: bool,
@@ -175,7 +175,7 @@ impl<R: Read> Read for Decoding<R> {
     }
 }
 
-/// The error for a text in UTF-16 that nobody has said to be one.
+/// The error for a text in UTF-16 whose encoding is not given as an option.
 pub fn unsaid_utf16(path: &str) -> Error {
     Error::new(SqlState::BadCopyFormat, format!("\"{path}\" is a text in UTF-16"))
         .with_hint("say so: encoding => 'utf-16' in read_csv, ENCODING 'utf-16' in COPY")

@@ -1,7 +1,7 @@
 //! Rows of the host program that are read where they lie: Arrow data under a name that stands for a file.
 //!
-//! Whoever holds a `Held` keeps the rows; a reader keeps them as well while it reads. Columns of fixed width and
-//! validity are shared with the host, not copied.
+//! A `Held` keeps the rows alive, and a reader does so while it reads. Columns of fixed width and validity are shared
+//! with the host, not copied.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -109,18 +109,20 @@ impl Drop for Held {
     }
 }
 
+/// The reader of rows that the host program holds.
 pub struct HeldRows {
     held: Arc<Held>,
     columns: Vec<usize>,
     types: Schema,
     batch_rows: usize,
-    /// Batch, and its rows from and to. Of rows that come while they are read, one that stands for all.
+    /// Batch, and its rows from and to. Live rows have one entry, which stands for all of them.
     units: Vec<(usize, usize, usize)>,
-    /// The batch that was asked for last of rows that come while they are read.
+    /// The live batch that was asked for last, and its number.
     current: Mutex<(usize, Option<RecordBatch>)>,
 }
 
 impl HeldRows {
+    /// Opens the held rows that the source names; an error when their `Held` is dropped or a column has no type.
     pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
         let path = source.paths.first().map_or("", String::as_str);
         let all = HELD.lock().unwrap_or_else(PoisonError::into_inner);

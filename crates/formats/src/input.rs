@@ -25,8 +25,10 @@ use crate::text::Packing;
 /// An open file and its length when it was opened. Clones share the handle.
 #[derive(Clone, Debug)]
 pub struct Input {
+    /// The path or address, as errors show it.
     pub path: Arc<str>,
     bytes: Contents,
+    /// Bytes of the file, as unpacked and decoded, when it was opened.
     pub length: u64,
     inode: (u64, u64),
     changed: (i64, i64),
@@ -90,6 +92,7 @@ pub struct Stamp {
 }
 
 impl Input {
+    /// Opens a regular file or a remote object and takes its length and time of change; anything else is an error.
     pub fn open(path: &str) -> Result<Self> {
         stop::check(Place::Open)?;
         if is_remote(path) {
@@ -105,7 +108,7 @@ impl Input {
             };
             Error::new(state, format!("cannot open \"{path}\": {e}"))
         };
-        // Or a pipe that nobody writes to would be waited for.
+        // Without O_NONBLOCK, opening a pipe without a writer would block.
         let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(fail)?;
         let metadata = file.metadata().map_err(fail)?;
         if !metadata.is_file() {
@@ -182,7 +185,8 @@ impl Input {
         Ok(Input { bytes: Contents::Remote(file.clone(), pieces), ..self.clone() })
     }
 
-    /// Has these bytes at hand for everybody who reads the file, as far as there are few of them.
+    /// Fetches these bytes of a remote file and keeps them for all its readers, within a bound; local files need
+    /// nothing.
     pub fn keep_ahead(&self, range: Range<u64>) -> Result<()> {
         match &self.bytes {
             Contents::Remote(file, _) => file.keep_ahead(range),
@@ -203,10 +207,12 @@ impl Input {
         matches!(self.bytes, Contents::Remote(..))
     }
 
+    /// The state of the file when it was opened; equal stamps mean an unchanged file.
     pub fn stamp(&self) -> Stamp {
         Stamp { path: self.path.clone(), length: self.length, inode: self.inode, changed: self.changed }
     }
 
+    /// An error of input and output as an error of this file; one of ours that is inside comes out as it was.
     pub fn failed(&self, e: &io::Error) -> Error {
         from_io(e)
             .unwrap_or_else(|| Error::new(SqlState::IoError, format!("cannot read \"{}\": {e}", self.path)))

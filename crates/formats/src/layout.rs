@@ -1,5 +1,10 @@
 //! How described files become one relation when they are more than alike: options `union_by_name`,
 //! `hive_partitioning` and `filename`.
+//!
+//! `Layout` holds what the options say. `combine` takes the files, described one by one, and gives a source with a
+//! part for each: every column of the relation is a column of the part's file or a constant (a value from a folder's
+//! name, the file's name, NULL). A column that several files have gets a type that holds the values of all. Called by
+//! `describe`; `parts` reads what is made here.
 
 use std::collections::HashMap;
 
@@ -14,6 +19,7 @@ use crate::write::NULL_PARTITION;
 /// Options that say how files make up a relation, whatever their format.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
+    /// Columns of files are matched by name; files may lack some.
     pub union_by_name: bool,
     /// `None`: when all files lie in folders that say the same names.
     pub hive: Option<bool>,
@@ -21,6 +27,7 @@ pub struct Layout {
     hive_types: Vec<(String, Type)>,
     /// Columns that folders name are texts unless their types are said.
     hive_texts: bool,
+    /// The relation has a column `filename` with the path of each row's file.
     pub filename: bool,
 }
 
@@ -176,7 +183,7 @@ fn folder_columns(paths: &[String], layout: &Layout) -> Result<Vec<FolderColumn>
         );
     }
     let column = |name: &String| {
-        // Of a name that a path says twice, the nearest folder's value.
+        // Where a path has a name twice, the nearest folder's value counts.
         let text = |values: &Vec<(String, Option<String>)>| {
             values.iter().rev().find(|(n, _)| n == name).map(|(_, text)| text.clone())
         };

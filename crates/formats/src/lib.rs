@@ -1,8 +1,8 @@
 //! Files in: Parquet, CSV, tbl, JSON and Arrow IPC read in parallel as batches. Results out: `write`.
 //!
 //! `describe` looks at a file's metadata and says what it is as a relation; `open` makes a `Reader` whose units (row
-//! groups, byte ranges, record batches) are read independently by whoever claims them. A file is not trusted: whatever
-//! is wrong with it becomes an error that names the file and the place.
+//! groups, byte ranges, record batches) are read independently, each by the worker that claims it. A file is not
+//! trusted: whatever is wrong with it becomes an error that names the file and the place.
 #![forbid(unsafe_code)]
 
 mod arrow_ipc;
@@ -68,17 +68,23 @@ pub trait Reader: Send + Sync {
 /// What pruning left out, of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
+    /// Files of a relation of differing files; 0 where all files are alike.
     pub files: u64,
+    /// Files that are not opened, since their constants (folder values, names) refute the conditions.
     pub files_skipped: u64,
+    /// Parquet row groups of the files that are left.
     pub groups: u64,
+    /// Row groups without a row that can pass.
     pub groups_skipped: u64,
-    /// Of the columns that were asked of.
+    /// Pages of the columns that the conditions name.
     pub pages: u64,
+    /// Pages without a row that can pass.
     pub pages_skipped: u64,
 }
 
 /// Rows of a unit that are looked at together. A column is decoded when it is fetched, and passed over if it is not.
 pub trait Window {
+    /// How many rows the window has.
     fn rows(&self) -> usize;
     /// How many columns there are, those of `open`.
     fn columns(&self) -> usize;

@@ -1,5 +1,6 @@
-//! Rows of the host program that come one batch after the other, and once: what a reader of Arrow batches, a generator or
-//! a running query gives. They are asked for as queries need them, and kept, so that whoever comes later reads them again.
+//! Rows of the host program that come one batch after the other, and once: what a reader of Arrow batches, a
+//! generator or a running query gives. They are asked for as queries need them, and kept, so that later queries read
+//! them again.
 //!
 //! Invariant: a batch is asked for once, by one thread, and in order; the place of a batch in the list never changes.
 //! What does not fit the memory allowed goes to an unnamed file. `held` hands these rows out under a name.
@@ -14,7 +15,8 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
 use types::{Error, Result, SqlState};
 
-/// Where batches go that memory is not to keep: makes a file, or there is none.
+/// Makes the file for batches beyond the memory allowed; `None` where there is no place for one, and then too many
+/// rows are an error.
 pub type Overflow = Box<dyn Fn() -> Option<Result<File>> + Send + Sync>;
 
 /// Batches that come once, and are kept.
@@ -31,7 +33,7 @@ struct State {
     /// `None` after the last batch, and after a failure.
     source: Option<Box<dyn RecordBatchReader + Send>>,
     kept: Vec<Kept>,
-    /// Of the batches in memory.
+    /// Bytes of the batches in memory.
     bytes: u64,
     file: Option<Arc<File>>,
     file_bytes: u64,
@@ -52,6 +54,8 @@ impl std::fmt::Debug for Live {
 }
 
 impl Live {
+    /// The rows of `source`. At most `bytes_max` bytes of batches stay in memory; the rest goes to the file that
+    /// `overflow` makes. No batch is asked for yet.
     pub(crate) fn new(
         source: Box<dyn RecordBatchReader + Send>,
         label: &str,
@@ -70,6 +74,7 @@ impl Live {
         Live { schema, label: label.to_owned(), bytes_max, overflow, state: Mutex::new(state) }
     }
 
+    /// The schema that the source states; every batch must have as many columns.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }

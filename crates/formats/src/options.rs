@@ -18,6 +18,7 @@ impl Formats {
     const WORDS: Formats = Formats(3);
     const ALL: Formats = Formats(7);
 
+    /// Whether readers of the format have the option.
     pub fn has(self, format: FileFormat) -> bool {
         let bit = match format {
             FileFormat::Csv | FileFormat::Tbl => 1,
@@ -32,9 +33,11 @@ impl Formats {
 /// An option of readers under one of its names.
 #[derive(Clone, Copy, Debug)]
 pub struct ReaderOption {
+    /// The name as users write it, in lower case.
     pub name: &'static str,
     /// The name under which it is one option with others.
     pub of: &'static str,
+    /// The formats whose readers have it.
     pub formats: Formats,
     /// It may have several values.
     pub list: bool,

@@ -28,6 +28,7 @@ enum Column {
     Constant(Type, Value),
 }
 
+/// The reader of files that differ. Files are opened when units are first asked for.
 pub struct Parts {
     source: FileSource,
     columns: Vec<usize>,
@@ -36,6 +37,7 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// A reader of the columns at these positions in the relation; opens nothing.
     pub fn new(source: &FileSource, columns: &[usize], batch_rows: usize) -> Self {
         Parts { source: source.clone(), columns: columns.to_vec(), batch_rows, opened: OnceLock::new() }
     }
@@ -146,7 +148,7 @@ impl Reader for Parts {
     }
     fn scan(&self, unit: u64, visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>) -> Result<()> {
         let parts = &self.opened()?.0;
-        // Of parts without units the last one before has the unit.
+        // Parts without units share their first unit with the next part; the last one in the row has the unit.
         let at = parts.partition_point(|part| part.first_unit <= unit);
         let Some(part) = at.checked_sub(1).and_then(|at| parts.get(at)) else { return Ok(()) };
         part.reader.scan(unit - part.first_unit, &mut |inner| {

@@ -1,7 +1,7 @@
 //! Room for what is read as a whole, asked for before it is made: unpacked and decoded texts, files as single values.
 //!
-//! A reader does not know for whom it reads. Whoever runs a statement says on its thread whom to ask; where nobody has,
-//! nobody is asked.
+//! A reader does not know for which statement it reads. The thread that runs a statement sets an `Ask` for it
+//! (`asking`); on a thread without one every request is granted.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ thread_local! {
     static ASK: RefCell<Option<Ask>> = const { RefCell::new(None) };
 }
 
-/// Puts back who was asked before, also when the work panics.
+/// Restores the previous `Ask`, also when the work panics.
 struct Restore(Option<Ask>);
 
 impl Drop for Restore {
@@ -38,7 +38,7 @@ pub(crate) fn ask(bytes: u64) -> Result<()> {
     }
 }
 
-/// Whom this thread asks, for threads that work for it.
+/// The `Ask` of this thread, for the threads that work for it.
 pub(crate) fn asked() -> Option<Ask> {
     ASK.with_borrow(Clone::clone)
 }

@@ -21,27 +21,33 @@ pub fn is_whole(bytes: &[u8]) -> bool {
 /// A field's number and kind, as its head says.
 #[derive(Clone, Copy)]
 pub struct Field {
+    /// The field's identifier in its structure.
     pub number: i64,
     kind: u8,
 }
 
 impl Field {
+    /// Its value is a list.
     pub fn is_list(self) -> bool {
         self.kind == LIST
     }
+    /// Its value is a structure.
     pub fn is_structure(self) -> bool {
         self.kind == STRUCT
     }
+    /// Whether elements of this kind, as `list` gives it, are structures.
     pub fn of_structure(kind: u8) -> bool {
         kind == STRUCT
     }
 }
 
+/// A position in Thrift's compact form. `None` from any step means that the bytes are damaged.
 pub struct Walk<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Walk<'a> {
+    /// A walk from the beginning of `rest`, which is a structure.
     pub fn new(rest: &'a [u8]) -> Self {
         Walk { rest }
     }
@@ -85,12 +91,14 @@ impl<'a> Walk<'a> {
         let raw = self.varint()?;
         Some((raw >> 1) as i64 ^ -((raw & 1) as i64))
     }
+    /// A byte string, copied.
     pub fn binary(&mut self) -> Option<Vec<u8>> {
         let length = self.count()?;
         let bytes = self.rest.get(..length)?.to_vec();
         self.skip(length)?;
         Some(bytes)
     }
+    /// One byte, as a boolean element is.
     pub fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;

@@ -34,10 +34,12 @@ impl Source {
         Ok(Source { suite, scale, text: tpch::SharedText::default() })
     }
 
+    /// The suite whose tables this source makes.
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
+    /// The scale factor that `new` was given.
     pub fn scale(&self) -> f64 {
         self.scale
     }
@@ -134,6 +136,7 @@ pub struct Batches {
 }
 
 impl Batches {
+    /// The columns of every batch; the same for all parts and scales.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }

@@ -23,15 +23,20 @@ pub const SCALE_MAX: f64 = 10_000.0;
 /// Primary and foreign keys of a table, by column name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
+    /// The primary key's columns, in key order.
     pub primary: &'static [&'static str],
+    /// The foreign keys; empty where none is declared.
     pub foreign: &'static [ForeignKey],
 }
 
 /// `columns` of this table refer to `referenced` of table `table`, position by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
+    /// The referring columns, of this table.
     pub columns: &'static [&'static str],
+    /// The table referred to, of the same suite.
     pub table: &'static str,
+    /// Its columns, one for each of `columns`.
     pub referenced: &'static [&'static str],
 }
 

@@ -19,6 +19,7 @@ use crate::zeroed::{AtomicWords, Words};
 /// Bits set per key.
 const BITS: u32 = 4;
 
+/// A filter being filled, by any number of workers.
 pub struct BloomFilling {
     words: AtomicWords<u64>,
 }
@@ -38,9 +39,11 @@ fn mask(hash: u64) -> u64 {
 }
 
 impl BloomFilling {
+    /// Room for about `keys` keys; more can be inserted and let more strangers pass.
     pub fn new(keys: usize) -> Self {
         BloomFilling { words: AtomicWords::new(words_for(keys)) }
     }
+    /// Bytes of the filter.
     pub fn bytes(&self) -> u64 {
         self.words.len() as u64 * 8
     }
@@ -54,19 +57,23 @@ impl BloomFilling {
             }
         }
     }
+    /// Ends the filling.
     pub fn finish(self) -> Bloom {
         Bloom { words: self.words.freeze() }
     }
 }
 
+/// A complete filter; read-only.
 pub struct Bloom {
     words: Words<u64>,
 }
 
 impl Bloom {
+    /// Bytes of the filter.
     pub fn bytes(&self) -> usize {
         self.words.len() * 8
     }
+    /// Whether a key of this hash may have been inserted; never false for one that was.
     #[inline]
     pub fn contains(&self, hash: u64) -> bool {
         let mask = mask(hash);

@@ -39,6 +39,7 @@ impl BitsFilling {
             (0..=partitions).map(|p| (u128::from(p) * u128::from(words) / u128::from(partitions)) as usize);
         BitsFilling { words: PartedWords::new(borders.collect()), range, partitions }
     }
+    /// Number of partitions, at least 1.
     pub fn partitions(&self) -> u64 {
         self.partitions
     }
@@ -96,14 +97,15 @@ impl BitsFilling {
         self.words.part(partition as usize)[((code >> 6) - first) as usize].load(Relaxed) >> (code & 63) & 1
             == 1
     }
+    /// Ends the filling.
     pub fn finish(self) -> ExactBits {
         ExactBits { words: self.words.freeze(), range: self.range }
     }
 }
 
 /// Bits of codes that ascend with the rows, and their words' ranks. Each partition's rows follow one another, so that its
-/// first row tells how many codes or rows come before it, and whoever has filled it makes its ranks; made when all are
-/// filled, they kept all workers waiting for one.
+/// first row tells how many codes or rows come before it, and its ranks are made as soon as it is closed; made when
+/// all are filled, they kept all workers waiting for one.
 pub(crate) struct RankedFilling {
     pub(crate) bits: BitsFilling,
     ranks: PartedWords<u32>,
@@ -179,15 +181,18 @@ pub struct ExactBits {
 }
 
 impl ExactBits {
+    /// All codes of the set are below this.
     pub fn range(&self) -> u64 {
         self.range
     }
+    /// Bytes of the set.
     pub fn bytes(&self) -> usize {
         self.words.len() * 8
     }
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.words.as_bytes()
     }
+    /// Whether the code is in the set; codes outside the range are not.
     pub fn contains(&self, code: u64) -> bool {
         code < self.range && self.words[(code >> 6) as usize] >> (code & 63) & 1 == 1
     }
@@ -228,9 +233,11 @@ pub struct Ranks {
 }
 
 impl Ranks {
+    /// Bytes of the ranks, the set's own left out.
     pub fn bytes(&self) -> usize {
         self.ranks.len() * 4
     }
+    /// Number of codes in the set.
     pub fn count(&self) -> u32 {
         self.count
     }

@@ -50,16 +50,19 @@ pub fn hash_i64(value: i64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// The hash of a 128-bit integer; not that of the same value in 64 bits.
 #[inline(always)]
 pub fn hash_i128(value: i128) -> u64 {
     hash_i64((hash_i64(value as i64) ^ (value >> 64) as u64) as i64)
 }
 
+/// The hash of a BOOLEAN.
 #[inline(always)]
 pub fn hash_bool(value: bool) -> u64 {
     hash_i64(i64::from(value))
 }
 
+/// The hash of a double: one for all NaNs, one for 0 and -0.
 #[inline(always)]
 pub fn hash_f64(value: f64) -> u64 {
     // Adding 0.0 turns -0 into 0.
@@ -67,6 +70,7 @@ pub fn hash_f64(value: f64) -> u64 {
     hash_i64(bits as i64)
 }
 
+/// The hash of a float: one for all NaNs, one for 0 and -0; not that of the same number as a double.
 #[inline(always)]
 pub fn hash_f32(value: f32) -> u64 {
     let bits = if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() };

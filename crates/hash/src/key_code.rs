@@ -26,21 +26,24 @@ pub fn is_integer_key(ty: Type) -> bool {
 /// What is known of the values of one integer column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyBounds {
+    /// No value is less; above `max` when there is no value.
     pub min: i64,
+    /// No value is greater.
     pub max: i64,
     /// Each value is greater than the one before, and none is NULL.
     pub ascending: bool,
     /// No value is less than the one before, and none is NULL.
     pub sorted: bool,
+    /// Whether a value is NULL.
     pub has_null: bool,
 }
 
 impl KeyBounds {
-    /// Of no rows at all: joins with anything without changing it.
+    /// The bounds of no rows at all: joins with any others without changing them.
     pub const EMPTY: KeyBounds =
         KeyBounds { min: i64::MAX, max: i64::MIN, ascending: true, sorted: true, has_null: false };
 
-    /// Of a flat vector of an integer type; `order` asks for `ascending` and `sorted` too.
+    /// The bounds of a vector of an integer type; `order` asks for `ascending` and `sorted` too.
     pub fn of(vector: &Vector, order: bool) -> KeyBounds {
         if vector.is_empty() {
             return KeyBounds::EMPTY;
@@ -57,7 +60,7 @@ impl KeyBounds {
             }
         }
     }
-    /// Of these rows followed by `next`.
+    /// The bounds of these rows followed by those of `next`.
     #[must_use]
     pub fn then(self, next: KeyBounds) -> KeyBounds {
         if next == KeyBounds::EMPTY {

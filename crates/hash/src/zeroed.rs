@@ -4,10 +4,10 @@
 //!  AtomicWords<T>  --freeze-->  Words<T>               UnwrittenWords  --freeze-->  Words<u64>
 //!  filled by relaxed loads      read as plain slices   not even zeroed: every byte is written
 //!  and stores, any worker
-//!  PartedWords<T>  --freeze-->  the same, each part zeroed by whoever comes to it first
+//!  PartedWords<T>  --freeze-->  the same, each part zeroed on its first use
 //! ```
-//! Who writes which word is the filler's business (partitions do not overlap); relaxed atomics are plain moves on the
-//! machines we know, so this costs nothing and a mistake is a wrong value, never undefined behaviour.
+//! The filler decides which worker writes which word (partitions do not overlap); relaxed atomics are plain moves on
+//! the machines we know, so this costs nothing and a mistake is a wrong value, never undefined behaviour.
 //! Large pieces ask for huge pages: probes are random reads, and address translation would cost as much as the read.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
@@ -20,6 +20,7 @@ use arrow_buffer::Buffer;
 
 /// Integers for which all-zero bytes are a value and which have an atomic twin of the same layout.
 pub trait Word: Copy + sealed::Sealed + Send + Sync + std::panic::RefUnwindSafe + 'static {
+    /// The atomic type of the same layout.
     type Atomic: Sync;
 }
 impl Word for u32 {
@@ -29,6 +30,7 @@ impl Word for u64 {
     type Atomic = AtomicU64;
 }
 mod sealed {
+    /// Keeps [`Word`](super::Word) to the types listed here.
     pub trait Sealed {}
     impl Sealed for u32 {}
     impl Sealed for u64 {}
@@ -116,6 +118,7 @@ fn advise_huge(start: usize, bytes: usize) {
 pub struct AtomicWords<T: Word>(Owned<T>);
 
 impl<T: Word> AtomicWords<T> {
+    /// `len` words, all zero.
     pub fn new(len: usize) -> Self {
         AtomicWords(Owned::new(len))
     }
@@ -152,7 +155,7 @@ impl<T: Word> PartedWords<T> {
         let zeroed = (1..borders.len()).map(|_| OnceLock::new()).collect();
         PartedWords { words, borders, zeroed }
     }
-    /// Of all parts.
+    /// Number of words in all parts together.
     pub(crate) fn len(&self) -> usize {
         self.words.len
     }
@@ -169,8 +172,8 @@ impl<T: Word> PartedWords<T> {
         // SAFETY: borders ascend up to the number of words.
         let start = unsafe { self.words.start.add(first) };
         self.zeroed[part].get_or_init(|| {
-            // SAFETY: the part lies inside the words; nobody has a reference to it yet, since all come from here,
-            // after this.
+            // SAFETY: the part lies inside the words; no reference to it exists yet, since all come from here, after
+            // this.
             unsafe { start.as_ptr().write_bytes(0, end - first) }
         });
         (start, end - first)
@@ -197,11 +200,11 @@ impl<T: Word> PartedWords<T> {
     /// The words of a part as plain ones, for their only user.
     ///
     /// # Safety
-    /// Until the slice is dropped, nobody else has a slice of this part.
+    /// Until the slice is dropped, no other slice of this part exists.
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn exclusive(&self, part: usize) -> &mut [T] {
         let (start, len) = self.zero(part);
-        // SAFETY: the words are initialised and inside the allocation; that nobody else uses them is the caller's
+        // SAFETY: the words are initialised and inside the allocation; that they have no other user is the caller's
         // promise.
         unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) }
     }
@@ -229,11 +232,11 @@ impl UnwrittenWords {
     /// Copies bytes over the words, from byte `at` on.
     ///
     /// # Safety
-    /// Meanwhile, nobody else reads or writes these bytes.
+    /// Meanwhile, no other thread reads or writes these bytes.
     pub(crate) unsafe fn write_bytes(&self, at: usize, bytes: &[u8]) {
         let room = self.0.len * size_of::<u64>();
         assert!(at <= room && bytes.len() <= room - at, "bytes out of range");
-        // SAFETY: the target lies inside the words (asserted) and is used by nobody else (the caller's promise); the
+        // SAFETY: the target lies inside the words (asserted) and has no other user (the caller's promise); the
         // source is another allocation, since ours is reached through this type only.
         unsafe {
             let target = self.0.start.as_ptr().cast::<u8>().add(at);
@@ -256,8 +259,8 @@ impl<T: Word> Deref for Words<T> {
     type Target = [T];
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the words are initialised and live as long as `self`; nobody writes any more, because `freeze` took
-        // the only way to the atomics.
+        // SAFETY: the words are initialised and live as long as `self`; nothing writes them any more, because
+        // `freeze` took the only way to the atomics.
         unsafe { std::slice::from_raw_parts(self.0.start.as_ptr(), self.0.len) }
     }
 }
@@ -265,7 +268,7 @@ impl<T: Word> Deref for Words<T> {
 impl<T: Word> Words<T> {
     /// The words as they lie in memory.
     pub fn as_bytes(&self) -> &[u8] {
-        // SAFETY: words are integers without padding; they are initialised, and nobody writes them any more.
+        // SAFETY: words are integers without padding; they are initialised, and nothing writes them any more.
         unsafe { std::slice::from_raw_parts(self.0.start.as_ptr().cast(), self.0.len * size_of::<T>()) }
     }
     /// The words as an Arrow buffer, not copied.

@@ -27,6 +27,7 @@ pub fn current_processor() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
+/// The processor that the calling thread is on: not known on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn current_processor() -> Option<usize> {
     None

@@ -8,7 +8,7 @@
 //! Charged to the budget is what is resident: slots in use, and idle ones that were touched and not
 //! trimmed. Reusing an idle slot therefore costs nothing, and never fails for want of budget.
 //!
-//! On a machine with several memory nodes, whoever allocates may name one; a chunk belongs to one node, or to none: then
+//! On a machine with several memory nodes, an allocation may name one; a chunk belongs to one node, or to none: then
 //! its pages come from where they are first touched.
 //!
 //! Locking: one mutex around the list of chunks, held for a bitmap search; allocations are one per
@@ -168,7 +168,7 @@ impl Arena {
         self.allocate(slots.saturating_mul(SLOT_BYTES))
     }
 
-    /// Makes `bytes` resident and idle, so that those who allocate next do not pay for the page
+    /// Makes `bytes` resident and idle, so that the next allocations do not pay for the page
     /// faults. For a background thread.
     pub fn prefault(&self, bytes: usize) -> Result<(), AllocationError> {
         let mut ranges = Vec::new();

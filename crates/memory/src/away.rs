@@ -1,17 +1,18 @@
-//! Memory that nobody will look at for a while, in a file.
+//! Memory that is not used for a while, in a file.
 //!
 //! What a query holds while it stands still (tables of joins, groups, sorted rows) is written to a file, and the file is
-//! mapped where the memory was. The bytes can be read all the time, before, meanwhile and afterwards: nobody has to be told
-//! and nothing can be read wrong; who reads them meanwhile waits for the disk. The machine has the pages back, and the
-//! budget the bytes. To bring them back, they are read into new memory, which then takes the mapping's place in one step.
+//! mapped where the memory was. The bytes can be read all the time, before, meanwhile and afterwards: readers need
+//! not know, and nothing can be read wrong; a read meanwhile waits for the disk. The machine has the pages back, and
+//! the budget the bytes. To bring them back, they are read into new memory, which then takes the mapping's place in
+//! one step.
 //!
 //! ```text
 //!   anonymous pages --write, map the file over them--> pages of the file --read, move new pages over them--> anonymous
 //! ```
 //!
 //! The bytes must not be *written* while they are on their way: [`Bytes`] are shared and immutable by their type. An
-//! allocator must never get pages of a file back, which it might take for zeroed ones: so whoever owns the bytes is kept
-//! until they are anonymous again.
+//! allocator must never get pages of a file back, which it might take for zeroed ones: so the owner of the bytes is
+//! kept until they are anonymous again.
 //!
 //! Only whole pages inside the bytes go. On machines other than Linux nothing does.
 
@@ -28,9 +29,10 @@ const PAGE_BYTES: usize = 4096;
 const RANGE_BYTES_MIN: usize = 16 << 10;
 /// Ranges that are away at a time, in the whole process.
 const RANGES_MAX: usize = 1 << 14;
-/// Mappings of the process beyond which nothing is put away: Linux gives it 65,530, and without one nobody has memory.
+/// Mappings of the process beyond which nothing is put away: Linux allows 65,530, and beyond these no memory is
+/// mapped.
 const MAPPINGS_MAX: usize = 40_000;
-/// More goes in pieces, so that who changes his mind need not wait for all of it.
+/// More goes in pieces, so that a query that goes on meanwhile need not wait for all of it.
 const RANGE_BYTES_MAX: usize = 64 << 20;
 
 /// Owners of bytes.
@@ -71,6 +73,7 @@ impl Bytes {
         self.owned.iter().flat_map(|(_, ranges)| ranges).map(|(start, end)| end - start).sum()
     }
 
+    /// Whether there is nothing to put away; what is too small was not added.
     pub fn is_empty(&self) -> bool {
         self.owned.is_empty()
     }
@@ -177,8 +180,8 @@ impl Away {
         self.parts.last().map_or(0, Part::bytes)
     }
 
-    /// Brings back what is away of one owner, and lets go of that: if nobody else has it, its memory is free afterwards.
-    /// So they come one by one, and what is not needed any more never takes more memory than one of them.
+    /// Brings back what is away of one owner, and drops that reference: if it was the last, its memory is free
+    /// afterwards. So they come one by one, and what is not needed any more never takes more memory than one of them.
     ///
     /// # Errors
     /// What the machine says of the first piece that stays away.
@@ -238,12 +241,12 @@ mod machine {
 
     /// Writes the memory to the file and maps the file over it.
     pub(super) fn put(file: &File, start: usize, length: usize, at: u64) -> io::Result<()> {
-        // SAFETY: the range lies in memory that its owner keeps, and that nobody writes (`Bytes`).
+        // SAFETY: the range lies in memory that its owner keeps, and that is never written (`Bytes`).
         let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
         file.write_all_at(bytes, at)?;
         let offset = libc::off_t::try_from(at).map_err(io::Error::other)?;
         // SAFETY: whole pages inside one allocation are replaced by pages with the same bytes, in one step; that they are
-        // private keeps the file as it is should somebody write them.
+        // private keeps the file as it is should they be written.
         let address = unsafe {
             libc::mmap(
                 start as *mut libc::c_void,
@@ -267,7 +270,7 @@ mod machine {
             // SAFETY: the memory just mapped.
             unsafe { libc::madvise(fresh, length, libc::MADV_HUGEPAGE) };
         }
-        // SAFETY: the memory just mapped, which nobody else knows.
+        // SAFETY: the memory just mapped, to which there is no other reference.
         let bytes = unsafe { std::slice::from_raw_parts_mut(fresh.cast::<u8>(), length) };
         let moved = file.read_exact_at(bytes, at).and_then(|()| {
             let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! So nothing is counted twice, and code is written the same way for both: reserve before a large
-//! allocation, keep the [`Reservation`] beside what it paid for, and call [`Budget::check`] at every
+//! allocation, keep the [`Reservation`] with what it paid for, and call [`Budget::check`] at every
 //! batch, which notices what libraries allocated without asking. A forecast is not a promise: two
 //! threads may both be told that there is room. The check at the next batch ends one of them; the
 //! limit is overshot by at most what all workers allocate within one batch.
@@ -21,8 +21,8 @@
 //! [`Budget::new`] makes a budget of the second kind in any case, for tests and for shares of the
 //! whole; [`Budget::process_wide`] one of the first kind where it can.
 //!
-//! Before a budget says no, it asks its arenas to give idle slots back to the machine, and then those who hold what can
-//! be had again (`Reclaimer`: the pool, with the columns of blocks) to let some of it go.
+//! Before a budget says no, it asks its arenas to give idle slots back to the machine, and then each `Reclaimer` (the
+//! pool, with the columns of blocks, which can be read again) to let some memory go.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -38,7 +38,7 @@ pub struct BudgetExceeded {
     pub wanted: u64,
     /// What was in use.
     pub used: u64,
-    /// The limit.
+    /// The most that may be in use.
     pub limit: u64,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for BudgetExceeded {
 
 impl std::error::Error for BudgetExceeded {}
 
-/// By powers of 1024, as a limit of '64MB' is read.
+/// Bytes shown as megabytes of 1024 x 1024, as a limit of '64MB' is read.
 struct Megabytes(u64);
 
 impl fmt::Display for Megabytes {
@@ -63,7 +63,7 @@ impl fmt::Display for Megabytes {
     }
 }
 
-/// Holds memory of the budget that it can do without.
+/// A holder of memory that it can give back when the budget is short.
 pub trait Reclaimer: Send + Sync {
     /// Lets go of at least `bytes`, if there is so much to let go of; returns how many bytes became free or idle. May
     /// write to files. Must not ask the budget for room, nor wait for a lock under which others do.
@@ -215,8 +215,8 @@ impl Budget {
         }
     }
 
-    /// Whether `bytes` more stay within `below`, after idle slots went and, where those are not enough, what is read
-    /// again more cheaply than what asks would be written.
+    /// Makes room for `bytes` more within `below`: by giving idle slots back and, where those are not enough, by
+    /// evicting what can be read again without having been written. Whether there is that room in the end.
     pub fn make_room_below(&self, bytes: u64, below: u64) -> bool {
         loop {
             let missing = self.used().saturating_add(bytes).saturating_sub(below);
@@ -256,7 +256,7 @@ impl Budget {
         evicted
     }
 
-    /// Has `reclaimer` asked for memory, until it is dropped, before the budget says no.
+    /// Registers a reclaimer, which is asked for memory before the budget says no, until it is dropped.
     pub fn add_reclaimer(&self, reclaimer: Weak<dyn Reclaimer>) {
         self.0.reclaimers.lock().unwrap_or_else(PoisonError::into_inner).push(reclaimer);
     }
@@ -321,7 +321,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// The budget.
+    /// The budget that it holds room in.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }

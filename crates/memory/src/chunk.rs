@@ -39,10 +39,10 @@ pub(crate) struct Grain {
     huge_pages: bool,
 }
 
-/// For blocks: long, and read at random.
+/// Granules for blocks: long, and read at random.
 pub(crate) const BLOCKS: Grain =
     Grain { slot_bytes: SLOT_BYTES, granule_bytes: GRANULE_BYTES, huge_pages: true };
-/// For columns that come and go: of any length, and freed in small pieces.
+/// Granules for columns that come and go: of any length, and freed in small pieces.
 pub(crate) const PAGES: Grain = Grain { slot_bytes: 64 << 10, granule_bytes: 4 << 10, huge_pages: false };
 
 const fn is_sound(grain: Grain) -> bool {
@@ -119,7 +119,7 @@ impl Chunk {
         let head = start.align_offset(SLOT_BYTES);
         let tail = SLOT_BYTES - head;
         // SAFETY: `head <= SLOT_BYTES`, so `base` lies inside the mapping of `bytes + SLOT_BYTES`.
-        // The ends that are unmapped lie inside it too, and nobody else knows of them.
+        // The ends that are unmapped lie inside it too, and there is no other reference to them.
         let base = unsafe {
             let base = start.add(head);
             if head > 0 {

@@ -39,14 +39,14 @@ static TOTAL_PEAK: AtomicU64 = AtomicU64::new(0);
 /// Set by the first batch: the counting allocator is the process's global allocator.
 static SEEN: AtomicBool = AtomicBool::new(false);
 
-/// Counts what goes through `A`.
+/// An allocator that passes everything on to `A` and counts the bytes; install it with `#[global_allocator]`.
 #[derive(Debug, Default)]
 pub struct CountingAllocator<A>(pub A);
 
 struct Pending {
     /// Not yet in the process's count.
     pending: Cell<i64>,
-    /// In the process's count by this thread, ever.
+    /// What this thread has added to the process's count, ever.
     flushed: Cell<i64>,
 }
 
@@ -101,7 +101,7 @@ fn flush(bytes: i64) {
 // nothing (the thread's word is a constant-initialised cell) and does not unwind (it neither
 // panics nor calls foreign code).
 unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
-    // SAFETY: who calls keeps the contract of `GlobalAlloc`.
+    // SAFETY: the caller keeps the contract of `GlobalAlloc`.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps `GlobalAlloc::alloc`'s contract, which is `A`'s.
         let pointer = unsafe { self.0.alloc(layout) };
@@ -111,14 +111,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
         pointer
     }
 
-    // SAFETY: who calls keeps the contract of `GlobalAlloc`.
+    // SAFETY: the caller keeps the contract of `GlobalAlloc`.
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: `pointer` came from `A` with this layout, as the caller promises of us.
         unsafe { self.0.dealloc(pointer, layout) };
         count(-(layout.size() as i64));
     }
 
-    // SAFETY: who calls keeps the contract of `GlobalAlloc`.
+    // SAFETY: the caller keeps the contract of `GlobalAlloc`.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as in `alloc`.
         let pointer = unsafe { self.0.alloc_zeroed(layout) };
@@ -128,7 +128,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
         pointer
     }
 
-    // SAFETY: who calls keeps the contract of `GlobalAlloc`.
+    // SAFETY: the caller keeps the contract of `GlobalAlloc`.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: as in `dealloc`, and `new_size` is what the caller promises to be valid.
         let moved = unsafe { self.0.realloc(pointer, layout, new_size) };

@@ -2,18 +2,19 @@
 //!
 //! Left to itself, mimalloc gives pages back to the machine a second after they were freed, in use or not a moment
 //! later. A dashboard asks every few seconds: each time its hash tables would be faulted in anew, which at TPC-H's
-//! scale factor 1 is up to a fifth of a query. Pages that are kept are nobody's in the budget and resident all the
-//! same, so what may be kept is bounded:
+//! scale factor 1 is up to a fifth of a query. Pages that are kept are charged to nothing in the budget and resident
+//! all the same, so what may be kept is bounded:
 //!
 //! ```text
 //!  high    the most live bytes since memory was last given back
 //!  kept <= high - live          whatever was freed since may still be there
 //!  given back                   when high + arenas > limit
 //! ```
-//! So the process would stay within the limit, but for what the allocator loses: pages of a size that nobody asks for now,
-//! and huge pages of which a part is used. Where the process is the engine's alone, as the command's is, its resident memory
-//! is therefore looked at, too, every so many bytes of growth; when it comes near the limit, what can be given back goes, and
-//! what is resident beyond live bytes and arenas all the same is lost, and charged to the budget until the next look.
+//! So the process would stay within the limit, but for what the allocator loses: pages of a size that is not asked
+//! for, and huge pages of which a part is used. Where the process is the engine's alone, as the command's is, its
+//! resident memory is therefore looked at, too, every so many bytes of growth; when it comes near the limit, what can
+//! be given back goes, and what is resident beyond live bytes and arenas all the same is lost, and charged to the
+//! budget until the next look.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -44,8 +45,8 @@ const NEAR_SHARE: u64 = 8;
 /// Below this limit no huge pages are used: of those that are made for a few bytes, the rest is lost.
 const HUGE_PAGES_LIMIT_MIN: u64 = 2 << 30;
 
-/// From now on resident memory is kept within the limit as far as giving back can. For processes that have no other large
-/// memory than the engine's: a host's own would have it given back all the time.
+/// Starts to keep resident memory within the limit, as far as giving freed pages back can. For processes without
+/// large memory but the engine's: a host's own would have pages given back all the time.
 pub fn watch_resident() {
     WATCHED.store(true, Relaxed);
 }
@@ -62,7 +63,7 @@ pub(crate) fn keep_below(limit: u64) {
     give_back();
 }
 
-/// The process has grown by `bytes` to `live` bytes beside `arenas`.
+/// The process has grown by `bytes` to `live` bytes, not counting the bytes of `arenas`.
 #[inline]
 pub(crate) fn grown(bytes: u64, live: u64, arenas: u64) {
     let bytes = bytes as i64;
@@ -100,6 +101,6 @@ pub(crate) fn lost() -> u64 {
 
 #[cold]
 fn give_back() {
-    // SAFETY: may be called at any time outside the allocator; it frees what nobody has.
+    // SAFETY: may be called at any time outside the allocator; it frees memory that is not in use.
     unsafe { libmimalloc_sys::mi_collect(true) }
 }

@@ -83,7 +83,7 @@ impl fmt::Debug for SlotRange {
 pub struct FrozenSlots(Arc<SlotRange>);
 
 impl FrozenSlots {
-    /// Writable again, if nobody else holds it.
+    /// Makes it writable again, if this is the only reference; else gives it back as the error.
     pub fn thaw(self) -> Result<SlotRange, FrozenSlots> {
         Arc::try_unwrap(self.0).map_err(FrozenSlots)
     }

@@ -34,7 +34,7 @@ pub struct Node {
     pub processors: Vec<usize>,
     /// What its memory has, in bytes; 0 where the machine does not tell.
     pub memory_bytes: u64,
-    /// To every node of the topology, in its order: 10 to itself, larger is farther.
+    /// Distances to every node of the topology, in its order: 10 to itself, larger is farther.
     pub distances: Vec<u32>,
 }
 
@@ -46,7 +46,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// As the machine tells it.
+    /// The machine's nodes, read once for the process; one node where the machine tells nothing.
     pub fn of_machine() -> Topology {
         static MACHINE: OnceLock<Topology> = OnceLock::new();
         MACHINE.get_or_init(|| Topology::below(Path::new("/"))).clone()
@@ -64,7 +64,7 @@ impl Topology {
         Topology { nodes: (0..nodes).map(node).collect(), emulated: true }
     }
 
-    /// As the files under `root` tell it.
+    /// The nodes that the files under `root` tell of.
     fn below(root: &Path) -> Topology {
         let folder = root.join("sys/devices/system/node");
         let read = |node: usize, file: &str| {
@@ -104,17 +104,17 @@ impl Topology {
         Topology { nodes, emulated: false }
     }
 
-    /// At least one.
+    /// The nodes by position, at least one.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Whether there is anything to place.
+    /// Whether there are several nodes, so that placement matters.
     pub fn is_divided(&self) -> bool {
         self.nodes.len() > 1
     }
 
-    /// Whether the machine is not really so.
+    /// Whether it was made by `emulated`, and is not asked of the machine.
     pub fn is_emulated(&self) -> bool {
         self.emulated
     }

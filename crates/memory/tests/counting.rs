@@ -39,7 +39,7 @@ fn what_is_allocated_is_charged_once() {
     close(budget.used(), before + 72 * MEGABYTE);
     assert!(peak_bytes() >= before + 72 * MEGABYTE - SLACK);
 
-    // A forecast that does not fit is refused, and the check sees what nobody asked for.
+    // A forecast that does not fit is refused, and the check sees what was allocated without a reservation.
     budget.set_limit(before + 100 * MEGABYTE);
     assert!(budget.reserve(40 * MEGABYTE).is_err());
     assert!(budget.reserve(20 * MEGABYTE).is_ok());

@@ -1,4 +1,10 @@
 //! Memory of a query that stands still: what is only read goes to files of its own, and comes back when it goes on.
+//!
+//! `QueryContext::put_away` is called for a paused or suspended query with the memory that its operators name. The
+//! memory stays at its address and can be read at any time, from its file if need be, so operators need not know.
+//! Before each work order the query tries to bring it back, as far as the budget has room, and waits a while after a
+//! refusal. A query that ends brings its memory back on a thread of its own, since it has to be in place before it is
+//! freed.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -7,7 +13,7 @@ use std::time::{Duration, Instant};
 use memory::{Away, Budget, Bytes};
 use vector::Vector;
 
-/// A column of one batch may be somebody else's memory, such as an array of the host's program, who may write it. What is
+/// A column of one batch may be foreign memory, such as an array of the host program, which may write to it. A column
 /// longer than the longest batch was put together by operators.
 const FOREIGN_ROWS_MAX: usize = 1 << 16;
 
@@ -31,7 +37,7 @@ struct States {
     away: Vec<Away>,
     /// Where their memory is counted when it comes back.
     budget: Option<Budget>,
-    /// When there was no memory to bring them back, until when nobody tries again.
+    /// The time before which memory is not brought back again, after there was none to bring it back into.
     not_before: Option<Instant>,
 }
 
@@ -75,6 +81,7 @@ impl AwayStates {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Writes the memory to a file of the pool's; keeps what cannot be written in memory, and logs why.
     pub(crate) fn put(&self, bytes: Bytes, pool: &pool::Pool, stop: impl FnMut() -> bool) {
         if bytes.is_empty() {
             return;
@@ -99,7 +106,8 @@ impl AwayStates {
         }
     }
 
-    /// By whoever comes first; others go on beside. What there is no memory for can be read in its file until there is.
+    /// Run by the first caller; others continue meanwhile. Memory that does not fit can be read in its file until
+    /// there is room.
     #[cold]
     pub(crate) fn bring_back(&self) {
         let mut states = match self.states.try_lock() {
@@ -123,8 +131,8 @@ impl Drop for AwayStates {
         if states.away.is_empty() {
             return;
         }
-        // Who cancelled the query does not wait for its memory to be read back, which has to be before it is freed. Nor
-        // does anybody need it: it comes when there is room, one owner after the other.
+        // A cancelled query does not wait for its memory to be read back, which has to happen before it is freed. The
+        // memory is not needed, so it comes when there is room, one owner after the other.
         let states = Arc::new(Mutex::new(states));
         let theirs = states.clone();
         let freed = move || {

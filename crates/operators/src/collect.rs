@@ -14,21 +14,25 @@ use crate::pipeline::{Flow, Local, Sink, Work, local_state};
 /// The rows of a finished query, in order.
 #[derive(Clone, Debug, Default)]
 pub struct QueryResult {
+    /// The batches in the result's order; none of them refers to a block's memory.
     pub batches: Vec<Batch>,
 }
 
 impl QueryResult {
+    /// Rows of all batches.
     pub fn rows(&self) -> usize {
         self.batches.iter().map(|b| b.rows).sum()
     }
 }
 
+/// The sink that keeps a query's rows in memory until all have arrived.
 pub struct Collect {
     node: NodeId,
     result: Arc<Mutex<QueryResult>>,
 }
 
 impl Collect {
+    /// A sink for the plan node, and the place where `finish` leaves the result.
     pub fn new(node: NodeId) -> (Self, Arc<Mutex<QueryResult>>) {
         let result = Arc::new(Mutex::new(QueryResult::default()));
         (Collect { node, result: result.clone() }, result)
@@ -38,6 +42,7 @@ impl Collect {
 /// Batches with the tags of their units.
 #[derive(Default)]
 pub struct Tagged {
+    /// The pairs of tag and batch, as they arrive.
     pub batches: Vec<(u64, Batch)>,
 }
 
@@ -62,6 +67,7 @@ pub fn detached(vector: &Vector) -> Vector {
     }
 }
 
+/// A batch whose columns refer to no memory but their own; see `detached`.
 pub fn detached_batch(batch: &Batch) -> Batch {
     Batch::new(batch.columns.iter().map(detached).collect(), batch.rows)
 }
@@ -92,6 +98,7 @@ pub struct Discard {
 }
 
 impl Discard {
+    /// `node` is the plan node that the work orders are counted for.
     pub fn new(node: NodeId) -> Self {
         Discard { node }
     }

@@ -11,9 +11,9 @@
 //!  producer > TransferSink --streaming--> TransferSource > ... (units of transfer `block`, `blocks(k)`)
 //!  producer > TransferSink --blocking---> TransferSource > ... (unit of transfer `table`)
 //! ```
-//! A producer that streams into another segment waits for all that its consumers wait for, so that little lies between
-//! them. Before a `table` it runs first, and the join behind the table is built after it, where nothing speaks against
-//! it: then the hash tables that it probed are gone.
+//! A producer that streams into another segment waits for all that its consumers wait for, so that little lies
+//! between them. Before a `table` it runs first, and the join behind the table is built after it, where nothing
+//! speaks against it: then the hash tables that it probed are gone.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -51,7 +51,9 @@ use crate::window::Window;
 
 /// The query's segments and where its result will be.
 pub struct Composed {
+    /// The segments with their edges, validated and ready for the scheduler.
     pub dag: Dag,
+    /// Filled when the last segment ends; empty until then.
     pub result: Arc<Mutex<QueryResult>>,
 }
 
@@ -106,7 +108,7 @@ struct OpenBranch {
     transforms: Vec<Arc<dyn Transform>>,
     /// Whose rows come out.
     top: NodeId,
-    /// Nobody has written these rows down yet.
+    /// The rows are computed by this branch and stored nowhere yet.
     computes: bool,
     waits: Vec<Waits>,
     /// Streaming producers: the segments that fill this branch's source.
@@ -314,8 +316,8 @@ impl Composer<'_> {
         }
     }
 
-    /// Build sides that wait for a table. A plan is right without these edges, and one that would close a cycle is left
-    /// out.
+    /// Build sides that wait for a table. A plan is right without these edges, and one that would close a cycle is
+    /// left out.
     fn connect_builds(&mut self) {
         for (before, built) in std::mem::take(&mut self.build_after) {
             let has_producer = |id: usize| self.dag.edges.iter().any(|edge| edge.consumer.index() == id);

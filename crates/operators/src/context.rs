@@ -39,15 +39,25 @@ pub struct ExecutionSettings {
     pub table_payload: bool,
     /// Build rows that a condition compares by order are sorted and searched.
     pub range_joins: bool,
+    /// `clustered_keys`: groups of a key that blocks are clustered by are finished block by block.
     pub clustered_keys: bool,
+    /// `aggregates_on_codes`: few groups are summed on a block's codes, with a bit mask a group.
     pub aggregates_on_codes: bool,
+    /// `cell_sums`: products are summed by cells of the small columns.
     pub cell_sums: bool,
+    /// `fused_join_aggregate`: groups that are a join's build rows keep their states there.
     pub fused_join_aggregate: bool,
+    /// `top_k_bound`: the worst key that a top-k can still use drops rows and blocks in the scan.
     pub top_k_bound: bool,
+    /// `radix_sort`: full sorts use radix passes over key prefixes; else comparisons.
     pub radix_sort: bool,
+    /// `runtime_filters`: scans apply filters that joins above them have filled.
     pub runtime_filters: bool,
+    /// `predicates_on_codes`: blocks evaluate predicates on codes instead of decoded values.
     pub predicates_on_codes: bool,
+    /// `like_search`: LIKE searches a block's strings as one text for the rarest fixed part of the pattern.
     pub like_search: bool,
+    /// `block_skipping`: blocks are skipped by their minimum and maximum.
     pub block_skipping: bool,
     /// Files, row groups and pages skipped by their statistics.
     pub file_skipping: bool,
@@ -89,8 +99,11 @@ impl Default for ExecutionSettings {
 
 /// Where an INSERT's rows go: the engine checks constraints and publishes them.
 pub trait InsertTarget: Send + Sync {
+    /// The table's name, for plans and messages.
     fn name(&self) -> &str;
+    /// The table's columns, in the order of the rows' columns.
     fn columns(&self) -> &types::Schema;
+    /// How rows are cut into blocks and coded.
     fn writer_options(&self) -> pool::WriterOptions;
     /// Takes all blocks at once, in order. Called once a run; nothing is visible if it fails.
     fn append(&self, blocks: Vec<pool::SealedBlock>) -> Result<()>;
@@ -101,12 +114,18 @@ pub trait InsertTarget: Send + Sync {
 /// Brings a batch of a result into the form that its reader wants, such as columns' declared types.
 pub type Conform = dyn Fn(vector::Batch) -> Result<vector::Batch> + Send + Sync;
 
+/// What the operators of one run of a query share. Workers read it at the same time; it is never changed while the
+/// query runs, apart from its filters, bounds, metrics and signals.
 pub struct QueryContext {
+    /// The session's settings when the run began.
     pub settings: ExecutionSettings,
+    /// The budget that memory is reserved from.
     pub budget: Budget,
+    /// Where blocks' columns are pinned and new blocks get their memory.
     pub pool: pool::Pool,
     /// The snapshot that the query reads.
     pub tables: HashMap<TableId, Arc<catalog::Table>>,
+    /// The table of an INSERT; `None` for other statements.
     pub insert: Option<Arc<dyn InsertTarget>>,
     /// Outlives the query, in its trace.
     pub metrics: Arc<Metrics>,
@@ -128,6 +147,8 @@ pub struct QueryContext {
 }
 
 impl QueryContext {
+    /// `plan` has to be numbered: its nodes get counters, its joins slots for filters, its edges units of transfer.
+    /// Public fields that are not arguments are empty and may be set before the context is shared.
     pub fn new(
         settings: ExecutionSettings,
         budget: Budget,
@@ -197,6 +218,7 @@ impl QueryContext {
         self.held.load(Relaxed) != 0
     }
 
+    /// The table in the query's snapshot; an internal error if the snapshot has none of this id.
     pub fn table(&self, id: TableId) -> Result<&Arc<catalog::Table>> {
         self.tables.get(&id).ok_or_else(|| Error::internal(format!("table {} is not in the snapshot", id.0)))
     }
@@ -226,15 +248,15 @@ impl QueryContext {
         bounds.get(&node).cloned().unwrap_or_default()
     }
 
-    /// The query stands still: memory that is only read goes to a file, where there may be one. The file is part of how
-    /// memory is had, so what fails stays where it is and ends nothing.
+    /// The query stands still: memory that is only read goes to a file, where there may be one. The file is part of
+    /// how memory is had, so what fails stays where it is and ends nothing.
     pub fn put_away(&self, bytes: memory::Bytes) {
         let stop = || !self.is_held() || self.cancel.reason().is_some();
         self.away.put(bytes, &self.pool, stop);
     }
 
-    /// The query goes on: what was put away comes back, as far as there is memory; what does not can be read in its file,
-    /// and is tried again later.
+    /// The query goes on: what was put away comes back, as far as there is memory; what does not can be read in its
+    /// file, and is tried again later.
     #[inline]
     pub fn bring_back(&self) {
         if self.away.any() {
@@ -242,7 +264,7 @@ impl QueryContext {
         }
     }
 
-    /// Whether what is of no more use should go before anybody asks for more: a build that begins may want several times
+    /// Whether what is of no more use should go before more is reserved: a build that begins may want several times
     /// what was collected, and would go to files for a table that is about to be freed.
     pub(crate) fn memory_is_short(&self) -> bool {
         let of_queries = self.budget.used().saturating_sub(memory::arena_bytes());
@@ -254,8 +276,8 @@ impl QueryContext {
         (self.budget.limit() / 32).clamp(1 << 20, 32 << 20)
     }
 
-    /// Evaluates a program over all rows of a batch with room asked for: in halves, where what it makes on the way would
-    /// be too wide for all rows at once. The results must fit all the same.
+    /// Evaluates a program over all rows of a batch with room asked for: in halves, where what it makes on the way
+    /// would be too wide for all rows at once. The results must fit all the same.
     pub fn evaluate(&self, program: &expr::Program, batch: &vector::Batch) -> Result<Vec<vector::Vector>> {
         let ask = |bytes: u64| self.reserve(bytes as usize).map(drop);
         let room = expr::Room::in_pieces(&ask, self.piece_bytes_max());
@@ -299,6 +321,7 @@ impl QueryContext {
 
 pub(crate) use types::stop::stopped as canceled;
 
+/// The error of SQLSTATE `OutOfMemory` with a hint, for a reservation that the budget refused.
 pub fn out_of_memory(exceeded: memory::BudgetExceeded) -> Error {
     Error::new(SqlState::OutOfMemory, format!("out of memory: {exceeded}")).with_hint(
         "raise the limit with --memory or SET memory_limit, or let the query touch less data at once",

@@ -5,8 +5,8 @@
 //!  by block                 b0: 3 9      b2: 1 7            each block asked once a column, its rows ascending
 //!  back in the batch's order     3      0      -      1      2      positions among what was fetched
 //! ```
-//! References are (block ordinal, row) into the snapshot that the statement reads. The snapshot holds the blocks, so a
-//! reference stays good until the statement ends, whatever is inserted meanwhile; nothing keeps one longer. A NULL
+//! References are (block ordinal, row) into the snapshot that the statement reads. The snapshot holds the blocks, so
+//! a reference stays good until the statement ends, whatever is inserted meanwhile; nothing keeps one longer. A NULL
 //! reference, the padding of an outer join, gives NULLs.
 
 use std::ops::Range;
@@ -22,6 +22,7 @@ use crate::context::QueryContext;
 use crate::metrics::BYTES_READ;
 use crate::pipeline::{Flow, Local, Push, Transform, Work};
 
+/// The transform that adds columns of table rows to a batch of references.
 pub struct Fetch {
     node: NodeId,
     /// Position in the input, and the table pointed into.
@@ -32,6 +33,7 @@ pub struct Fetch {
 }
 
 impl Fetch {
+    /// `plan` has to be a Fetch node. An internal error if a table is missing from the snapshot.
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Self> {
         let PhysicalNode::Fetch { references, output, .. } = &plan.node else {
             return Err(Error::internal("not a fetch"));

@@ -20,6 +20,7 @@ use crate::pipeline::{Flow, Local, Push, Source, Work, local_state};
 use crate::runtime_filter::KeyFilter;
 use crate::table_scan::ScanFilter;
 
+/// The source that reads a file in place; a unit is what the format's reader makes one.
 pub struct FileScan {
     node: NodeId,
     reader: Arc<dyn formats::Reader>,
@@ -37,7 +38,7 @@ const OBSERVED_ROWS_MIN: u64 = 1 << 15;
 /// A filter that drops a smaller share rests for the remainder of the worker's scan.
 const DROPPED_SHARE_MIN: f64 = 0.05;
 
-/// What a worker has seen each runtime filter do.
+/// Rows that each runtime filter has tested and dropped in one worker.
 #[derive(Default)]
 struct ScanLocal {
     tested: Vec<u64>,
@@ -52,6 +53,7 @@ fn asking<T>(query: &QueryContext, work: impl FnOnce() -> Result<T>) -> Result<T
 }
 
 impl FileScan {
+    /// Opens the file, so that errors of reading and of its form come from here. `plan` has to be a FileScan node.
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Self> {
         let PhysicalNode::FileScan { file, columns, fetched, filters, pruning, runtime_filters, projection } =
             &plan.node

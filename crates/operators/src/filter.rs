@@ -6,12 +6,14 @@ use vector::Batch;
 
 use crate::pipeline::{Flow, Local, Push, Transform, Work};
 
+/// The transform that passes the rows for which its predicate is TRUE.
 pub struct Filter {
     node: NodeId,
     predicate: expr::Predicate,
 }
 
 impl Filter {
+    /// Compiles the predicate over the input's columns.
     pub fn new(node: NodeId, predicate: &Expr) -> Result<Self> {
         Ok(Filter { node, predicate: expr::Predicate::compile(predicate)? })
     }

@@ -7,6 +7,7 @@ use vector::{Batch, arrow};
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work};
 
+/// The source that makes a benchmark's table while it is read; a unit is one of its parts.
 pub struct Generate {
     node: NodeId,
     source: generators::Source,
@@ -27,6 +28,7 @@ pub fn generator_error(error: &generators::GeneratorError) -> Error {
 }
 
 impl Generate {
+    /// `plan` has to be a Generate node. An error if the generators lack the suite, the scale or the table.
     pub fn new(plan: &PhysicalPlan) -> Result<Self> {
         let PhysicalNode::Generate { suite, table, scale, columns } = &plan.node else {
             return Err(Error::internal("not a generator"));

@@ -1,8 +1,8 @@
 //! Insert: rows become sealed blocks in the order of their source, and the result is their number.
 //!
-//! A work order's rows are cut into blocks as they come; what is left at its end is sealed too when it is large enough
-//! to be a block worth having, and otherwise kept and joined with other leftovers, in order, by `finish`. Nothing is
-//! visible before the target has checked constraints and published all blocks at once.
+//! A work order's rows are cut into blocks as they come; what is left at its end is sealed too when it is large
+//! enough to be a block worth having, and otherwise kept and joined with other leftovers, in order, by `finish`.
+//! Nothing is visible before the target has checked constraints and published all blocks at once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +17,7 @@ use crate::pipeline::{Flow, Local, Push, Sink, Source, Work, local_state};
 /// A leftover smaller than a quarter of a block is joined with its neighbours instead of becoming a block.
 const LEFTOVER_SHARE: usize = 4;
 
+/// The end of an INSERT: a sink for its rows and a source for their number.
 pub struct Insert {
     node: NodeId,
     target: Arc<dyn InsertTarget>,
@@ -24,13 +25,16 @@ pub struct Insert {
 }
 
 impl Insert {
+    /// An internal error if the query has no target.
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<Self>> {
         let target = query.insert.clone().ok_or_else(|| Error::internal("an insert without a target"))?;
         Ok(Arc::new(Insert { node: plan.id, target, inserted: OnceLock::new() }))
     }
+    /// The sink that cuts rows into blocks and gives them all to the target when the input ends.
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
         Arc::new(InsertSink(self.clone()))
     }
+    /// The source of one row: the number of rows inserted.
     pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
         Arc::new(InsertedRows(self.clone()))
     }

@@ -15,6 +15,7 @@ use crate::collect::{Tagged, in_tag_order};
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Work, local_state};
 
+/// What the sink and the source of one limit share.
 pub struct Limit {
     node: NodeId,
     offset: u64,
@@ -23,10 +24,13 @@ pub struct Limit {
     rows: OnceLock<Vec<Batch>>,
 }
 
+/// Collects rows until the bound is reached; has enough then.
 pub struct LimitSink(Arc<Limit>);
+/// Delivers the rows wanted, once the sink has finished.
 pub struct LimitSource(Arc<Limit>);
 
 impl Limit {
+    /// The two ends of a limit; without `count`, all rows behind `offset`.
     pub fn new(node: NodeId, offset: u64, count: Option<u64>) -> (LimitSink, LimitSource) {
         let state =
             Arc::new(Limit { node, offset, count, collected: AtomicU64::new(0), rows: OnceLock::new() });

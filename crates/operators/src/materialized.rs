@@ -10,6 +10,7 @@ use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work};
 use crate::values::slices;
 
+/// The source over a common subplan's rows.
 pub struct Materialized {
     node: NodeId,
     rows: Arc<Vec<Batch>>,
@@ -17,6 +18,8 @@ pub struct Materialized {
 }
 
 impl Materialized {
+    /// `index` numbers the plan's common subplans, `columns` chooses among their columns. An internal error if the
+    /// subplan has not run.
     pub fn new(node: NodeId, index: usize, columns: &[usize], query: &QueryContext) -> Result<Self> {
         let rows = query.materialized.get(index).cloned();
         let rows = rows.ok_or_else(|| Error::internal(format!("common subplan {index} has not run")))?;

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plan::NodeId;
 use plan::print::NodeMetrics;
 
-/// What a node had to read from files to have its blocks' columns.
+/// The name of the number that adds up what a node read from files for its blocks' columns.
 pub const BYTES_READ: &str = "bytes read from files";
 
-/// How often blocks evaluated a predicate in which way.
+/// The name of the tally that counts how blocks evaluated their predicates.
 pub const ACCESS_PATHS: &str = "access paths";
 
 #[derive(Default)]
@@ -42,14 +42,17 @@ impl Note {
     }
 }
 
+/// The counters of one run, by plan node. Any worker may add; unknown nodes are ignored.
 pub struct Metrics {
     nodes: Vec<Counters>,
 }
 
 impl Metrics {
+    /// Counters at zero for the nodes `0..nodes`.
     pub fn new(nodes: usize) -> Self {
         Metrics { nodes: (0..nodes).map(|_| Counters::default()).collect() }
     }
+    /// Adds output rows, work orders, own time and the bytes of scanned columns.
     pub fn add(&self, node: NodeId, rows: u64, work_orders: u64, nanoseconds: u64, bytes: u64) {
         if let Some(counters) = self.nodes.get(node.0 as usize) {
             counters.rows.fetch_add(rows, Ordering::Relaxed);
@@ -86,6 +89,7 @@ impl Metrics {
             (None, note) => notes.push((name.to_owned(), note)),
         }
     }
+    /// A copy of the node's counters and notes; zeros for an unknown node.
     pub fn get(&self, node: NodeId) -> NodeMetrics {
         let Some(counters) = self.nodes.get(node.0 as usize) else { return NodeMetrics::default() };
         let notes = counters.notes.lock().map_or_else(

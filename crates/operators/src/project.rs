@@ -6,6 +6,7 @@ use vector::Batch;
 
 use crate::pipeline::{Flow, Local, Push, Transform, Work};
 
+/// The transform that computes new columns and drops the others.
 pub struct Project {
     node: NodeId,
     program: expr::Program,
@@ -14,6 +15,7 @@ pub struct Project {
 }
 
 impl Project {
+    /// Compiles the expressions; if all are plain columns, batches pass without computation.
     pub fn new(node: NodeId, expressions: &[Expr]) -> Result<Self> {
         let positions = expressions
             .iter()

@@ -1,5 +1,5 @@
-//! Filters over join keys that a build side fills and scans apply before the probe (LIP: lookahead information passing,
-//! Zhu, Potti, Saurabh, Patel, 2017; exact bits instead of Bloom filters where the keys' range allows).
+//! Filters over join keys that a build side fills and scans apply before the probe (LIP: lookahead information
+//! passing, Zhu, Potti, Saurabh, Patel, 2017; exact bits instead of Bloom filters where the keys' range allows).
 //!
 //! | build keys | filter |
 //! | --- | --- |
@@ -8,9 +8,9 @@
 //! | integers, at most `SPREAD` possible keys a row or `SMALL_RANGE` in all | exact bits (those of the join table, if it has them) |
 //! | everything else | blocked Bloom filter |
 //!
-//! A filter never drops a row that has a match. NULL keys are dropped, so filters are published only by joins in which
-//! NULL matches nothing and unmatched probe rows are not wanted. Which filter to apply first, and whether at all, is
-//! the scan's business: it sees what they drop.
+//! A filter never drops a row that has a match. NULL keys are dropped, so filters are published only by joins in
+//! which NULL matches nothing and unmatched probe rows are not wanted. Which filter to apply first, and whether at
+//! all, is the scan's business: it sees what they drop.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ const SMALL_RANGE: u64 = 1 << 27;
 
 /// A set of keys, exact or approximate: a key it rejects has no match.
 pub struct KeyFilter {
-    /// Bounds of the keys (integers, dates, decimals unscaled), for skipping blocks. The lower is above the upper when
-    /// there are no keys.
+    /// Bounds of the keys (integers, dates, decimals unscaled), for skipping blocks. The lower is above the upper
+    /// when there are no keys.
     pub bounds: Option<(i128, i128)>,
     set: KeySet,
 }
@@ -50,8 +50,11 @@ enum KeySet {
 
 /// A filter being filled, its parts by different workers if they like.
 pub enum KeyFilterFilling {
+    /// There are no keys.
     Nothing,
+    /// Every integer between the bounds is a key.
     Range(KeyBounds),
+    /// A bit for each possible key.
     Bits(KeyBounds, KeyCodes, BitsFilling),
     /// With the number of parts.
     Bloom(BloomFilling, u64),
@@ -91,6 +94,7 @@ impl KeyFilterFilling {
         }
         KeyFilterFilling::Bloom(BloomFilling::new(rows), parts.max(1))
     }
+    /// Bytes that the filter takes while it is filled.
     pub fn bytes(&self) -> u64 {
         match self {
             KeyFilterFilling::Nothing | KeyFilterFilling::Range(_) => 0,
@@ -102,19 +106,20 @@ impl KeyFilterFilling {
     pub fn is_done(&self) -> bool {
         matches!(self, KeyFilterFilling::Nothing | KeyFilterFilling::Range(_))
     }
+    /// Adds all keys of a vector, to every part.
     pub fn insert(&self, keys: &Vector) {
         let bounds = is_integer_key(keys.ty()).then(|| KeyBounds::of(keys, false));
         for part in 0..if let KeyFilterFilling::Bits(_, _, bits) = self { bits.partitions() } else { 1 } {
             self.insert_part(part, 0, bounds, keys);
         }
     }
-    /// Takes batch number `at` of the keys, with its bounds if they are integers. Every batch is to be offered once to
-    /// each part.
+    /// Takes batch number `at` of the keys, with its bounds if they are integers. Every batch is to be offered once
+    /// to each part.
     pub fn insert_part(&self, part: u64, at: usize, own: Option<KeyBounds>, keys: &Vector) {
         match self {
             KeyFilterFilling::Nothing | KeyFilterFilling::Range(_) => {}
             KeyFilterFilling::Bits(all, codes, bits) => {
-                // Of its bounds, which differ from all keys' where keys are clustered.
+                // The batch's own bounds, which differ from all keys' where keys are clustered.
                 if let Some(own) = own {
                     let place = |key: i64| key.wrapping_sub(all.min) as u64;
                     if own.range() == 0 || !bits.wants(part, place(own.min), place(own.max)) {
@@ -172,7 +177,7 @@ impl KeyFilter {
             set: KeySet::Range { min: bounds.min, max: bounds.max },
         }
     }
-    /// Of bits whose code 0 is the lower bound.
+    /// A filter of bits whose code 0 stands for the lower bound; a plain range when all bits are set.
     pub fn bits(bounds: KeyBounds, bits: Arc<ExactBits>) -> KeyFilter {
         if bits.is_full() {
             return KeyFilter::range(bounds);
@@ -191,6 +196,7 @@ impl KeyFilter {
             KeySet::Bloom(_) => "bloom",
         }
     }
+    /// Bytes of the bits or of the Bloom filter; 0 for a range.
     pub fn bytes(&self) -> usize {
         match &self.set {
             KeySet::Nothing | KeySet::Range { .. } => 0,
@@ -288,7 +294,7 @@ impl KeyFilter {
         match &self.set {
             KeySet::Nothing => words.fill(0),
             KeySet::Range { min, max } => {
-                // Of the values, those from `low` to `high` lie between the bounds.
+                // Values from `low` to `high` lie between the bounds.
                 let (base, step) = (i128::from(base), i128::from(step));
                 let low = (i128::from(*min) - base).div_euclid(step)
                     + i128::from((i128::from(*min) - base).rem_euclid(step) != 0);
@@ -308,8 +314,8 @@ impl KeyFilter {
     pub fn test_ns(&self) -> f64 {
         match &self.set {
             KeySet::Nothing | KeySet::Range { .. } => 0.1,
-            // By the level of the cache that holds them; and of two in the nearest, the smaller one leaves more of it to
-            // the keys.
+            // The cost depends on the level of the cache that holds the filter; in the nearest level, a smaller
+            // filter leaves more room for the keys.
             KeySet::Bits { bits, .. } => match bits.bytes() {
                 near @ ..=0x8000 => 0.4 + 0.1 * near as f64 / 32_768.0,
                 ..=0x8_0000 => 0.8,

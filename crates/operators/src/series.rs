@@ -12,6 +12,7 @@ const UNIT_ROWS: u64 = 1 << 17;
 /// Units of a series, at most: a unit's number is part of its tag.
 const UNITS_MAX: u64 = 1 << 40;
 
+/// The source of a series of numbers; a unit is a stretch of it.
 pub struct SeriesSource {
     node: NodeId,
     series: Series,
@@ -21,6 +22,7 @@ pub struct SeriesSource {
 }
 
 impl SeriesSource {
+    /// `plan` has to be a Series node.
     pub fn new(plan: &PhysicalPlan) -> Result<Self> {
         let PhysicalNode::Series { series, columns } = &plan.node else {
             return Err(Error::internal("not a series"));

@@ -1,14 +1,14 @@
 //! When state leaves memory, and the files it goes to.
 //!
 //! One rule for all operators. Before a worker's state grows, and once all input is there, the operator asks
-//! `QueryContext::should_spill` with what it holds and what finishing it would take besides. The answer is yes
+//! `QueryContext::should_spill` with what it holds and what finishing it would take in addition. The answer is yes
 //!
-//! * when the query is paused or suspended, and the state is worth a file: `Sink::put_away` asks for states that no order
-//!   is at, and those of orders that run are asked at their next batch,
+//! * when the query is paused or suspended, and the state is worth a file: `Sink::put_away` asks for states that no
+//!   order is at, and those of orders that run are asked at their next batch,
 //! * when the setting `operator_memory` gives a bound and the state is beyond it,
-//! * else when the process would be beyond four fifths of the memory limit even without the columns of files that
-//!   nobody reads, which go first, and the state is worth a file: smaller ones stay, since what is short is then held
-//!   by somebody else.
+//! * else when the process would be beyond four fifths of the memory limit even without the unused columns of files,
+//!   which are evicted first, and the state is worth a file. Smaller states stay: the shortage is then caused by
+//!   other memory.
 //!
 //! A fifth of the limit remains for batches in flight, for pieces on their way to and from files, and for what is
 //! noticed late: a yes is acted upon at the next batch.
@@ -27,7 +27,7 @@ use crate::context::QueryContext;
 const STATE_BYTES_MIN: usize = 2 << 20;
 
 impl QueryContext {
-    /// Whether a state of `held` bytes, whose completion takes `more` besides, is to leave memory.
+    /// Whether a state of `held` bytes, whose completion takes `more` in addition, is to leave memory.
     pub fn should_spill(&self, held: usize, more: usize) -> bool {
         if self.temporary.is_none() {
             return false;
@@ -38,7 +38,7 @@ impl QueryContext {
         if let Some(bound) = self.settings.operator_bytes {
             return held > bound;
         }
-        // Columns of files that nobody reads go first: they are read again at most, and the state would be written too.
+        // Unused columns of files go first: they are read again at most, and the state would be written too.
         held + more >= STATE_BYTES_MIN
             && !self.budget.make_room_below(more as u64, states_bytes_max(&self.budget))
     }
@@ -92,9 +92,11 @@ pub struct Partitions {
 }
 
 impl Partitions {
+    /// Empty streams of `file` for the partitions of one level, at most `LEVELS_MAX`.
     pub fn new(file: &Arc<SpillFile>, level: usize) -> Self {
         Partitions { streams: (0..FANOUT).map(|_| Mutex::new(SpillStream::new(file))).collect(), level }
     }
+    /// The partition's stream, locked until the guard is dropped.
     pub fn stream(&self, partition: usize) -> MutexGuard<'_, SpillStream> {
         self.streams[partition].lock().unwrap_or_else(PoisonError::into_inner)
     }

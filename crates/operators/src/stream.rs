@@ -4,8 +4,8 @@
 //!  work orders --push(tag, batch)--> [unit 4: b b] [unit 5: -] [unit 6: b]  --pop()--> consumer
 //!                                      ^ head: its batches leave first
 //! ```
-//! Rows leave in the order of their units' tags, as `Collect` would have them, so a stream of a query has the order of
-//! its result whatever the number of workers. The queue holds so many bytes and no more:
+//! Rows leave in the order of their units' tags, as `Collect` would have them, so a stream of a query has the order
+//! of its result whatever the number of workers. The queue holds so many bytes and no more:
 //!
 //! * A unit begins only while there is room, or when it is the head (`admits`): a refused claim is `Claim::Paused`, and
 //!   the worker does something else. The consumer that makes room has the scheduler look again.
@@ -35,6 +35,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// What the consumer finds.
 pub enum Popped {
+    /// The next rows of the result.
     Batch(Batch),
     /// Nothing came within a moment; ask again.
     Nothing,
@@ -118,8 +119,8 @@ impl ResultQueue {
         Ok(Popped::Batch(batch))
     }
 
-    /// The run failed and shall begin anew: what is held goes. `false` if rows have left, which a second run might give
-    /// in another order.
+    /// The run failed and shall begin anew: what is held goes. `false` if rows have left, which a second run might
+    /// give in another order.
     pub fn begin_anew(&self) -> bool {
         let mut held = self.held();
         if held.left || held.closed {
@@ -177,7 +178,7 @@ impl ResultQueue {
             let mut stopped = Ok(());
             work.context.step_aside(|| {
                 stopped = loop {
-                    // Not for memory as well: who waits for a reader has nothing to do with it.
+                    // Memory is not waited for as well: a wait for the reader does not depend on it.
                     if work.context.should_stop() {
                         break Err(canceled());
                     }
@@ -295,6 +296,7 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// Tells the queue how many branches feed it; each of them ends once.
     pub fn new(node: NodeId, queue: Arc<ResultQueue>, branches: usize) -> Self {
         queue.set_branches(branches);
         Stream { node, queue }

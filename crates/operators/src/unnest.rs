@@ -1,4 +1,4 @@
-//! Unnest: the elements of lists as rows, beside the columns of the row that the lists stand in.
+//! Unnest: the elements of lists as rows, with the columns of the row that the lists are in.
 
 use arrow_buffer::NullBuffer;
 use plan::{Expr, NodeId};
@@ -9,6 +9,7 @@ use vector::{Batch, Data, Vector};
 
 use crate::pipeline::{Flow, Local, Push, Transform, Work};
 
+/// The transform that makes a row of each element.
 pub struct Unnest {
     node: NodeId,
     keep: Vec<usize>,
@@ -18,6 +19,8 @@ pub struct Unnest {
 }
 
 impl Unnest {
+    /// `keep` names the columns to repeat. With `outer` a row without elements comes out once with NULLs; with
+    /// `ordinality` a last column counts a row's elements from 1.
     pub fn new(node: NodeId, keep: &[usize], lists: &[Expr], ordinality: bool, outer: bool) -> Result<Self> {
         Ok(Unnest { node, keep: keep.to_vec(), lists: expr::Program::compile(lists)?, ordinality, outer })
     }

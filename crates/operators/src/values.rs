@@ -7,6 +7,7 @@ use vector::{Batch, Vector, VectorBuilder};
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work};
 
+/// The source of constant rows.
 pub struct Values {
     node: NodeId,
     columns: Vec<Vector>,
@@ -14,6 +15,7 @@ pub struct Values {
 }
 
 impl Values {
+    /// Builds the rows as vectors of the output's types.
     pub fn new(node: NodeId, rows: &[Vec<Value>], output: &[OutputColumn]) -> Self {
         let columns = output
             .iter()

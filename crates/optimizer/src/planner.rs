@@ -10,11 +10,15 @@ use crate::rules::wide_tables::WideRemarks;
 use crate::statistics::{Sample, TableInfo};
 use crate::{Settings, Statistics};
 
+/// What the rules and the lowering of one query share.
 pub(crate) struct Planner<'a> {
+    /// The query's columns; rules add their own.
     pub(crate) columns: &'a mut ColumnTable,
+    /// Facts about tables, from the query's snapshot.
     pub(crate) statistics: &'a dyn Statistics,
+    /// Which rules are on.
     pub(crate) settings: &'a Settings,
-    /// By column; filled as scans, projections and aggregations are lowered.
+    /// Facts by column; filled as scans, projections and aggregations are lowered.
     facts: Vec<Facts>,
     tables: HashMap<TableId, Option<Arc<TableInfo>>>,
     samples: Vec<Sampled>,
@@ -34,6 +38,7 @@ struct Sampled {
 }
 
 impl<'a> Planner<'a> {
+    /// A planner that knows nothing yet.
     pub(crate) fn new(
         columns: &'a mut ColumnTable,
         statistics: &'a dyn Statistics,
@@ -51,10 +56,13 @@ impl<'a> Planner<'a> {
             wide_remarks: vec![],
         }
     }
+    /// The table's facts, asked for once a query; `None` when nothing is known.
     pub(crate) fn table(&mut self, table: TableId) -> Option<Arc<TableInfo>> {
         let statistics = self.statistics;
         self.tables.entry(table).or_insert_with(|| statistics.table(table)).clone()
     }
+    /// The share of rows that pass `filters`, from a sample; see `Statistics::sample`. The same question is answered
+    /// from memory.
     pub(crate) fn sample(
         &mut self,
         table: TableId,
@@ -73,9 +81,11 @@ impl<'a> Planner<'a> {
         self.samples.push(Sampled { table, columns, filters, distinct_of, found: found.clone() });
         found
     }
+    /// What is known of a column; `Facts::UNKNOWN` before it was lowered.
     pub(crate) fn facts(&self, id: ColumnId) -> &Facts {
         self.facts.get(id.0 as usize).unwrap_or(&Facts::UNKNOWN)
     }
+    /// The same, to be changed.
     pub(crate) fn facts_mut(&mut self, id: ColumnId) -> &mut Facts {
         let at = id.0 as usize;
         if at >= self.facts.len() {
@@ -91,6 +101,7 @@ impl<'a> Planner<'a> {
         };
         plan::print::expression(expr, &name)
     }
+    /// A number for a runtime filter, unused so far in this plan.
     pub(crate) fn next_filter(&mut self) -> FilterId {
         self.filters_used += 1;
         FilterId(self.filters_used - 1)

@@ -18,6 +18,7 @@ macro_rules! settings {
         /// The switches; all on by default.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Settings {
+            /// How the order of joins is chosen.
             pub join_order: JoinOrder,
             $($(#[doc = $doc])* pub $name: bool,)*
         }

@@ -11,18 +11,20 @@ use types::ColumnStatistics;
 /// Facts of one table in the query's snapshot.
 #[derive(Clone, Debug)]
 pub struct TableInfo {
-    /// Exact.
+    /// The exact number of rows.
     pub rows: u64,
     /// One per table column, in order; empty when nothing is known of the columns.
     pub columns: Vec<ColumnStatistics>,
     /// Sets of columns of which no two rows agree (NULLs apart): primary keys and unique constraints.
     pub unique_keys: Vec<Vec<usize>>,
+    /// The number of blocks that hold the rows.
     pub blocks: u64,
 }
 
 /// How many of the sampled rows passed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
+    /// Rows on which the filters were evaluated.
     pub rows_tested: u64,
     /// Rows that passed all filters.
     pub rows_passed: u64,
@@ -33,32 +35,39 @@ pub struct Sample {
     pub distinct: Vec<Option<f64>>,
 }
 
-/// A wide table that shows its base tables as they are in the query's snapshot: one row for each row of the fact table,
-/// with the rows that its foreign keys lead to, or NULLs.
+/// A wide table that shows its base tables as they are in the query's snapshot: one row for each row of the fact
+/// table, with the rows that its foreign keys lead to, or NULLs.
 #[derive(Clone, Debug)]
 pub struct WideInfo {
+    /// The wide table.
     pub table: TableId,
+    /// The name that EXPLAIN shows.
     pub name: String,
     /// Parents come before their children; the first is the fact table.
     pub nodes: Vec<WideNode>,
-    /// By column of the wide table, whether it may be NULL.
+    /// For each column of the wide table, whether it may be NULL.
     pub nullable: Vec<bool>,
 }
 
 /// A base table in one role.
 #[derive(Clone, Debug)]
 pub struct WideNode {
+    /// The base table.
     pub table: TableId,
+    /// The base table's name.
     pub name: String,
     /// The node that refers to this one.
     pub parent: usize,
-    /// The columns of the foreign key, in the parent's table, and those that they refer to in this one: a verified key.
+    /// The columns of the foreign key, in the parent's table, and those that they refer to in this one: a verified
+    /// key.
     pub columns: Vec<usize>,
+    /// Columns of the base table that the foreign key refers to, one for each of `columns`.
     pub referenced: Vec<usize>,
     /// Where each column of the table is in the wide table.
     pub places: Vec<usize>,
 }
 
+/// What the optimizer asks about the tables of one query.
 pub trait Statistics {
     /// `None` when nothing is known.
     fn table(&self, table: TableId) -> Option<Arc<TableInfo>>;
@@ -69,8 +78,8 @@ pub trait Statistics {
     }
 
     /// Evaluates `filters` (`Input(i)` is table column `columns[i]`) on a few blocks of the table. `None` when that
-    /// is not possible, or an evaluation failed. `distinct_of` are positions in `columns` of which the distinct values
-    /// among the rows that pass are wanted.
+    /// is not possible, or an evaluation failed. `distinct_of` are positions in `columns` of which the distinct
+    /// values among the rows that pass are wanted.
     fn sample(
         &self,
         table: TableId,

@@ -7,7 +7,7 @@ use plan::{AggregateFunction as F, Arithmetic, Expr, ExprKind, LogicalPlan};
 use tpch::*;
 use types::Type;
 
-/// Quantities of all lineitems by the nation of whoever supplied them.
+/// Quantities of all lineitems by the nation of their supplier.
 fn by_nation(b: &mut Builder, calls: Vec<(&str, F, Option<Expr>)>, lineitem: LogicalPlan) -> LogicalPlan {
     let (supplier, nation) = (b.scan("supplier"), b.scan("nation"));
     let joined = filter(

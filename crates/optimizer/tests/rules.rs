@@ -315,7 +315,7 @@ fn many_rows_that_are_compared_by_order_are_searched() {
         less(b.c("c_custkey"), b.c("o_orderkey")),
         less(b.c("o_orderkey"), b.c("c_nationkey").cast(Type::BigInt)),
     ]);
-    // Of orders one key is searched by, of customers there are two.
+    // Orders are searched by one key, customers by two.
     let plan = filter(cross(customer.clone(), orders.clone()), band.clone());
     let text = b.explain(plan.clone(), &["c_name"], &all());
     assert!(text.contains("RangeJoin Inner"), "{text}");

@@ -1,4 +1,9 @@
-//! Aggregate calls.
+//! Aggregate calls: the functions, their constant parameters and the call itself, as inert data.
+//!
+//! `sql` binds calls and fixes their result types, `optimizer` moves them, and `operators` maps each to an
+//! accumulator and a finish of crate `hash`. A function carries its constant parameters (delimiter, fraction), so two
+//! equal `AggregateFunction`s can share their states. Arguments of two values travel as one: pairs of floats are 16
+//! bytes (`functions::PAIR`), ordered arguments are rows of bytes (`functions::ORDERED_ROW`).
 
 use std::sync::Arc;
 
@@ -6,6 +11,7 @@ use types::Type;
 
 use crate::Expr;
 
+/// What an aggregate computes. DISTINCT, FILTER and the argument belong to the call ([`AggregateCall`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
     CountStar,
@@ -35,7 +41,7 @@ pub enum AggregateFunction {
     Arrival {
         last: bool,
     },
-    /// Of pairs of floats (`functions::PAIR`).
+    /// An aggregate of pairs of floats; the argument is a pair (`functions::PAIR`).
     Paired(Pairing),
     BitAnd,
     BitOr,
@@ -45,7 +51,8 @@ pub enum AggregateFunction {
     Skewness,
     Kurtosis,
     KurtosisPop,
-    /// Of the values in order: the one at a fraction of the way, or between the two next to it.
+    /// The value at a fraction of the way through the ordered values, interpolated between its two neighbours;
+    /// `QuantileDisc` gives one of the values itself.
     QuantileCont {
         fraction: Fraction,
         descending: bool,
@@ -56,7 +63,7 @@ pub enum AggregateFunction {
     },
     /// The most frequent value, the least of several.
     Mode,
-    /// Of the values' frequencies, in bits.
+    /// The Shannon entropy of the values' frequencies, in bits.
     Entropy,
 }
 
@@ -77,6 +84,7 @@ pub enum Pairing {
 }
 
 impl Pairing {
+    /// The SQL name, as EXPLAIN prints it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Corr => "corr",
@@ -99,16 +107,19 @@ impl Pairing {
 pub struct Fraction(u64);
 
 impl Fraction {
+    /// `None` outside 0 to 1 and for NaN. -0 and 0 become the same fraction.
     pub const fn new(value: f64) -> Option<Self> {
         // Adding nothing makes one zero of the two.
         if value >= 0.0 && value <= 1.0 { Some(Fraction((value + 0.0).to_bits())) } else { None }
     }
+    /// The fraction as a number.
     pub const fn value(self) -> f64 {
         f64::from_bits(self.0)
     }
 }
 
 impl AggregateFunction {
+    /// The SQL name, as EXPLAIN prints it; `first` and `last` for `Arrival`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::CountStar => "count(*)",
@@ -149,11 +160,14 @@ impl AggregateFunction {
 /// floats is DOUBLE, of DECIMAL(p,s) DECIMAL(38, s+4) at most scale 38; standard deviations are DOUBLE.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AggregateCall {
+    /// What is computed of the argument's values.
     pub function: AggregateFunction,
     /// Absent for `count(*)`.
     pub argument: Option<Expr>,
+    /// DISTINCT: equal values of a group count once.
     pub distinct: bool,
     /// FILTER (WHERE ...): rows for which it is not TRUE are left out.
     pub filter: Option<Expr>,
+    /// The result's type, as listed above.
     pub ty: Type,
 }

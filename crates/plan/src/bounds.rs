@@ -9,6 +9,7 @@ use types::{Type, Value, decimal};
 
 use crate::{Arithmetic, Expr, ExprKind, Function, OutputColumn};
 
+/// Least and greatest possible value, both inclusive; `None` when nothing is known.
 pub type Bounds = Option<(i128, i128)>;
 
 /// Bounds of a physical expression over `inputs`.
@@ -41,6 +42,7 @@ fn is_null(expr: &Expr) -> bool {
     expr.as_literal().is_some_and(Value::is_null)
 }
 
+/// The bounds of a constant: the value itself. `None` for NULL and values without an integer form.
 pub fn literal(value: &Value) -> Bounds {
     value.as_i128().map(|v| (v, v))
 }
@@ -52,7 +54,8 @@ pub fn has_bounds(ty: Type) -> bool {
         || matches!(ty, Type::Date | Type::Time | Type::Timestamp | Type::TimestampTz)
 }
 
-/// Of `left op right`, whose types and result type are given.
+/// The bounds of `left op right`; `left`, `right` and `result` are the types, `l` and `r` the operands' bounds.
+/// `None` when scales do not fit the operator's contract, a divisor may be 0, or an end leaves 128 bits.
 pub fn arithmetic(op: Arithmetic, left: Type, right: Type, result: Type, l: Bounds, r: Bounds) -> Bounds {
     let numeric = |t: Type| t.is_integer() || t.is_decimal();
     if !(numeric(left) && numeric(right) && numeric(result)) {
@@ -91,12 +94,14 @@ fn corners(values: [i128; 4]) -> Bounds {
     Some((values.into_iter().min()?, values.into_iter().max()?))
 }
 
+/// The bounds of `-input`; `None` when an end has no negative in 128 bits.
 pub fn negate(input: Bounds) -> Bounds {
     let (low, high) = input?;
     Some((high.checked_neg()?, low.checked_neg()?))
 }
 
-/// Of a cast: values that do not fit raise an error (or give NULL), so what comes out lies in the target's range.
+/// The bounds of a cast. Values that do not fit raise an error (or give NULL), so what comes out lies in the target's
+/// range. `None` for casts that are not known to keep the order.
 pub fn cast(from: Type, to: Type, input: Bounds) -> Bounds {
     let exact = |t: Type| t.is_integer() || t.is_decimal();
     if exact(from) && exact(to) {
@@ -121,7 +126,7 @@ pub fn cast(from: Type, to: Type, input: Bounds) -> Bounds {
     }
 }
 
-/// Of a function, by the type and bounds of its first argument.
+/// The bounds of a function's result, by the type and bounds of its first argument.
 pub fn function(function: Function, first: Option<(Type, Bounds)>) -> Bounds {
     match (function, first) {
         (Function::ExtractYear, Some((ty, Some((low, high))))) => Some((year(ty, low)?, year(ty, high)?)),
@@ -147,7 +152,8 @@ fn year(ty: Type, value: i128) -> Option<i128> {
     Some(year - i128::from(year <= 0))
 }
 
-/// Of a choice among values, each with whether it is the NULL literal, which bounds nothing.
+/// The bounds of a choice among values (CASE, COALESCE). Each comes with whether it is the NULL literal, which bounds
+/// nothing; `None` when a value's bounds are unknown.
 pub fn union(values: &mut dyn Iterator<Item = (bool, Bounds)>) -> Bounds {
     let mut result: Bounds = None;
     for (null, bounds) in values {

@@ -18,7 +18,8 @@ use std::fmt::Write;
 use crate::print::{NodeMetrics, physical_title};
 use crate::{ExprKind, FetchOutput, FilterId, JoinOutput, NodeId, PhysicalNode, PhysicalPlan};
 
-/// The factor by which `estimated` rows are off.
+/// The factor by which `estimated` rows are off, at least 1; rows are counted from one. Infinite estimates give
+/// infinity.
 pub fn q_error(estimated: f64, actual: u64) -> f64 {
     let (e, a) = (estimated.max(1.0), (actual as f64).max(1.0));
     if e.is_finite() { (e / a).max(a / e) } else { f64::INFINITY }
@@ -27,20 +28,24 @@ pub fn q_error(estimated: f64, actual: u64) -> f64 {
 /// A node as EXPLAIN tells it: what is left of a plan once it need not be run again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
+    /// The node's number in its plan; metrics are looked up by it.
     pub id: NodeId,
     /// The position of the node that takes its rows; nodes are listed parents first.
     pub parent: Option<usize>,
+    /// Levels below the root, which is at 0.
     pub depth: usize,
     /// Its kind and what it works on.
     pub title: String,
+    /// Rows that the optimizer expected, runtime filters counted.
     pub estimated_rows: f64,
+    /// What the optimizer did here, a sentence a technique.
     pub remarks: Vec<String>,
     /// The table that it scans.
     pub table: Option<String>,
     /// The filters that it applies while it scans, with where their keys come from.
     pub filters: Vec<(FilterId, Option<String>)>,
-    /// Whether its rows say something of the estimates. Rows under a limit do not: how many are asked for is nobody's
-    /// guess, and whether the input ends early is luck. Nor do those of a node that repeats its input's.
+    /// Whether its row count says something about the estimates. Rows under a limit do not: the limit decides how
+    /// many are read, not the estimate. Nor do those of a node that repeats its input's.
     pub judged: bool,
 }
 
@@ -114,7 +119,7 @@ pub fn q_errors(nodes: &[Told], metrics: &dyn Fn(NodeId) -> NodeMetrics) -> Vec<
     found
 }
 
-/// The value below which `share` of `errors`, worst first, lie.
+/// The value below which `share` (0 to 1) of `errors`, worst first, lie; 1 when there are none.
 pub fn percentile(errors: &[(f64, String)], share: f64) -> f64 {
     if errors.is_empty() {
         return 1.0;
@@ -215,10 +220,13 @@ fn node(told: &Told, metrics: Option<&dyn Fn(NodeId) -> NodeMetrics>, out: &mut 
 /// What one filter did to the rows of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterCounts {
+    /// The runtime filter.
     pub filter: FilterId,
     /// Where its keys come from.
     pub from: Option<String>,
+    /// Rows that were tested against it.
     pub tested: u64,
+    /// Rows that it dropped, of those tested.
     pub dropped: u64,
 }
 

@@ -23,6 +23,7 @@ pub struct ColumnId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubqueryId(pub u32);
 
+/// The arithmetic operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
     Add,
@@ -33,6 +34,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
+    /// The operator as SQL writes it.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Add => "+",
@@ -68,6 +70,7 @@ pub enum Function {
 }
 
 impl Function {
+    /// The function's name, as EXPLAIN prints it.
     pub fn name(self) -> &'static str {
         match self {
             Self::ExtractYear => "extract_year",
@@ -87,14 +90,19 @@ impl Function {
     }
 }
 
+/// A typed expression. Equality is structural, and equal expressions hash alike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
+    /// The operation and its operands.
     pub kind: ExprKind,
+    /// The result's type.
     pub ty: Type,
 }
 
+/// What an expression computes. Operand types are coerced as the head of this file says.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
+    /// A column of a logical plan; physical expressions have `Input` instead.
     Column(ColumnId),
     /// Position in the input batch.
     Input(usize),
@@ -112,6 +120,7 @@ pub enum ExprKind {
     },
     /// At least two operands.
     And(Vec<Expr>),
+    /// At least two operands.
     Or(Vec<Expr>),
     Not(Box<Expr>),
     IsNull {
@@ -137,6 +146,7 @@ pub enum ExprKind {
         input: Box<Expr>,
         lenient: bool,
     },
+    /// The first branch (condition, value) whose condition is TRUE decides; without one `otherwise`, or NULL.
     Case {
         branches: Vec<(Expr, Expr)>,
         otherwise: Option<Box<Expr>>,
@@ -148,13 +158,14 @@ pub enum ExprKind {
         negated: bool,
         case_insensitive: bool,
     },
-    /// `values` are sorted, distinct, not NULL; `has_null` says that the list had a NULL beside them.
+    /// `values` are sorted, distinct, not NULL; `has_null` says that the list contained a NULL as well.
     InList {
         input: Box<Expr>,
         values: Arc<[Value]>,
         has_null: bool,
         negated: bool,
     },
+    /// A function with a kernel of its own.
     Function {
         function: Function,
         arguments: Vec<Expr>,
@@ -174,6 +185,7 @@ pub enum ExprKind {
         arguments: Vec<Expr>,
         place: Option<Position>,
     },
+    /// The value of a subquery that has run before; NULL when it had no row.
     ScalarSubquery(SubqueryId),
 }
 
@@ -274,24 +286,31 @@ impl Eq for ExprKind {}
 impl Eq for Expr {}
 
 impl Expr {
+    /// An expression of a known result type; nothing is checked.
     pub fn new(kind: ExprKind, ty: Type) -> Self {
         Expr { kind, ty }
     }
+    /// A reference to a logical column; `ty` must be the column's type.
     pub fn column(id: ColumnId, ty: Type) -> Self {
         Expr { kind: ExprKind::Column(id), ty }
     }
+    /// A reference to the input batch's column at `position`, whose type is `ty`.
     pub fn input(position: usize, ty: Type) -> Self {
         Expr { kind: ExprKind::Input(position), ty }
     }
+    /// A constant. `value` must be NULL or have the representation of `ty`.
     pub fn literal(value: Value, ty: Type) -> Self {
         Expr { kind: ExprKind::Literal(value), ty }
     }
+    /// TRUE or FALSE.
     pub fn boolean(value: bool) -> Self {
         Expr::literal(Value::Bool(value), Type::Boolean)
     }
+    /// `left op right`; both sides must have the same representation.
     pub fn compare(op: Comparison, left: Expr, right: Expr) -> Self {
         Expr::new(ExprKind::Compare { op, left: Box::new(left), right: Box::new(right) }, Type::Boolean)
     }
+    /// A strict cast to `ty`; the expression itself when it already has that type.
     pub fn cast(self, ty: Type) -> Self {
         if self.ty == ty {
             return self;
@@ -306,6 +325,7 @@ impl Expr {
             _ => Expr::new(ExprKind::And(conjuncts), Type::Boolean),
         }
     }
+    /// The disjunction; FALSE for none, the operand itself for one.
     pub fn or(mut disjuncts: Vec<Expr>) -> Self {
         match disjuncts.len() {
             0 => Expr::boolean(false),
@@ -330,9 +350,11 @@ impl Expr {
             _ => out.push(self),
         }
     }
+    /// The constant, when the expression is a literal.
     pub fn as_literal(&self) -> Option<&Value> {
         if let ExprKind::Literal(v) = &self.kind { Some(v) } else { None }
     }
+    /// The column, when the expression is nothing but a column reference.
     pub fn as_column(&self) -> Option<ColumnId> {
         if let ExprKind::Column(id) = self.kind { Some(id) } else { None }
     }
@@ -451,9 +473,13 @@ impl Expr {
     }
 }
 
+/// One key of an ordering.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
+    /// The value that rows are ordered by.
     pub expr: Expr,
+    /// DESC.
     pub descending: bool,
+    /// Where NULLs go, whatever the direction.
     pub nulls_first: bool,
 }

@@ -14,8 +14,11 @@ use types::Type;
 /// A scalar function of the host program.
 #[derive(Clone)]
 pub struct ExternalFunction {
+    /// The name by which SQL calls it.
     pub name: Arc<str>,
+    /// The parameters' types, in order.
     pub arguments: Vec<Type>,
+    /// The result's type.
     pub returns: Type,
     /// Two calls with equal arguments may differ, so that each is made.
     pub volatile: bool,

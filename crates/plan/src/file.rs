@@ -1,4 +1,9 @@
 //! Files as relations, as inert descriptions; crate `formats` reads them.
+//!
+//! `formats` makes a `FileSource` from paths and options, finding out what the user left out; scans of logical and
+//! physical plans carry it, and `operators` hands it back to `formats` for reading. All files of a source have one
+//! format. Where they differ in their columns, `parts` says for each file how its columns become the relation's.
+//! Statistics serve estimates only: no rewrite may rely on them.
 
 use std::sync::Arc;
 
@@ -7,6 +12,7 @@ use types::{Schema, Value};
 use crate::Zone;
 use crate::rejects::Rejects;
 
+/// The format of a file that is read as a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileFormat {
     Parquet,
@@ -23,9 +29,10 @@ pub enum FileFormat {
     Memory,
 }
 
-/// Options of files by which table functions say what no user writes: further files beside the first, and the format that
-/// the function's name stands for.
+/// An option that table functions set and no user can write: a further file to read after the first. `READER`
+/// likewise holds the format that the function's name stands for.
 pub const MORE_FILES: &str = "\0files";
+/// As `MORE_FILES`: the option that names the format.
 pub const READER: &str = "\0reader";
 
 /// Bytes of a text file's record, at most, unless the user says otherwise: what is longer is an unclosed quote, and reading
@@ -58,6 +65,7 @@ pub enum JsonRecords {
 /// How text files are read; ignored for the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextOptions {
+    /// The byte between values.
     pub delimiter: u8,
     /// 0: nothing is quoted.
     pub quote: u8,
@@ -79,12 +87,13 @@ pub struct TextOptions {
     pub formats: Vec<Option<String>>,
     /// By column, whether its type was found in a sample: a value that such a type would change is an error.
     pub found: Vec<bool>,
-    /// What separates a number's fraction, and its thousands (0 for nothing).
+    /// The byte before a number's fraction.
     pub decimal: u8,
+    /// The byte between groups of three digits; 0 for none.
     pub thousands: u8,
     /// Records that are too short end in NULLs.
     pub null_padding: bool,
-    /// Of instants whose text names none: the session's.
+    /// The time zone of instants whose text names none: the session's.
     pub time_zone: types::Zone,
     /// Quotes where none should be are read as well as can be.
     pub lenient: bool,
@@ -94,7 +103,9 @@ pub struct TextOptions {
     pub sequential: bool,
     /// Bytes of a file that are read at a time; `None` for what suits its length.
     pub piece_bytes: Option<u64>,
+    /// How records follow each other in a JSON file.
     pub json_records: JsonRecords,
+    /// The characters' encoding.
     pub encoding: Encoding,
     /// Records that cannot be read are left out, and noted here.
     pub rejects: Option<Rejects>,
@@ -132,10 +143,13 @@ impl Default for TextOptions {
 /// Files of one format and schema, read in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileSource {
+    /// The files, in the order in which they are read.
     pub paths: Arc<[String]>,
+    /// The format of all of them.
     pub format: FileFormat,
     /// All columns the files have, in file order.
     pub schema: Schema,
+    /// How the text is read, for formats that are text.
     pub text: TextOptions,
     /// Rows in all files, when their metadata says so.
     pub rows: Option<u64>,
@@ -149,10 +163,13 @@ pub struct FileSource {
 /// One file of a relation: what it is by itself, and for each of the relation's columns where its values are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilePart {
+    /// The file by itself, with its own schema.
     pub source: FileSource,
+    /// For each column of the relation, where this file has its values.
     pub columns: Vec<PartColumn>,
 }
 
+/// Where one file has the values of a column of the relation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PartColumn {
     /// The file's column at this position.
@@ -164,7 +181,9 @@ pub enum PartColumn {
 /// Estimates of a column over all files of a source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileColumn {
+    /// Bounds and counts; they may be missing.
     pub zone: Zone,
+    /// Distinct values, where they are known.
     pub distinct: Option<u64>,
 }
 

@@ -17,6 +17,7 @@ pub enum Takes {
     Any,
 }
 
+/// The result's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
     Is(Type),
@@ -24,14 +25,18 @@ pub enum Gives {
     First,
 }
 
+/// A function's parameters and result.
 #[derive(Clone, Copy, Debug)]
 pub struct Signature {
+    /// The name that binding and evaluation look it up by; names with blanks cannot be called from SQL.
     pub name: &'static str,
+    /// The parameters, in order.
     pub takes: &'static [Takes],
     /// How many of `takes`, from the end, may be left out.
     pub optional: usize,
     /// What any number of further arguments must be.
     pub rest: Option<Takes>,
+    /// The result's type.
     pub gives: Gives,
     /// NULL as soon as an argument is.
     pub strict: bool,
@@ -338,10 +343,13 @@ pub const INTERVAL_KEY: &str = "interval key";
 pub const INTERVAL_PART: &str = "interval part";
 /// A moment or an interval, and an interval that is added.
 pub const INTERVAL_ADD: &str = "add interval";
-/// The greatest and the least of intervals; NULL is left out.
+/// `greatest interval(interval, ...)`; NULL is left out.
 pub const INTERVAL_GREATEST: &str = "greatest interval";
+/// `least interval(interval, ...)`; NULL is left out.
 pub const INTERVAL_LEAST: &str = "least interval";
+/// `multiply interval(interval, factor)`.
 pub const INTERVAL_MULTIPLY: &str = "multiply interval";
+/// `divide interval(interval, divisor)`.
 pub const INTERVAL_DIVIDE: &str = "divide interval";
 /// The sums of months, days and microseconds as an interval, divided by a count where one is given.
 pub const INTERVAL_OF_SUMS: &str = "interval of sums";
@@ -350,18 +358,27 @@ pub const CAST_IN_ZONE: &str = "cast in zone";
 /// As `CAST_IN_ZONE`; what cannot be cast is NULL.
 pub const TRY_CAST_IN_ZONE: &str = "try cast in zone";
 
-/// Operators and functions of bits (crate `expr`, `own/bits.rs`).
+/// `&` of two bit strings of one length. This and the following are evaluated in crate `expr`, `own/bits.rs`.
 pub const BITS_AND: &str = "bits and";
+/// `|` of two bit strings of one length.
 pub const BITS_OR: &str = "bits or";
+/// Exclusive or of two bit strings of one length.
 pub const BITS_XOR: &str = "bits xor";
+/// Every bit inverted.
 pub const BITS_NOT: &str = "bits not";
+/// `bits to the left(bits, places)`: the length stays, zeros move in.
 pub const BITS_LEFT: &str = "bits to the left";
+/// `bits to the right(bits, places)`: the length stays, zeros move in.
 pub const BITS_RIGHT: &str = "bits to the right";
+/// Two bit strings, one after the other.
 pub const BITS_JOINED: &str = "bits joined";
 /// `bits resized(value)`: what an explicit cast makes of bits, of a text or of an integer.
 pub const BITS_RESIZED: &str = "bits resized";
+/// `bit at(bits, index)`: 0 or 1.
 pub const BITS_GET: &str = "bit at";
+/// `bits with(bits, index, bit)`: the bits with one of them replaced; the new bit must be 0 or 1.
 pub const BITS_SET: &str = "bits with";
+/// How many bits are 1.
 pub const BITS_COUNT: &str = "bits set";
 /// `move clock(time, interval)` of a TIME WITH TIME ZONE.
 pub const TIME_TZ_ADD: &str = "move clock";

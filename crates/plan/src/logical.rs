@@ -13,11 +13,14 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub u64);
 
+/// A column of a query: its name and type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnInfo {
     /// Name for people: EXPLAIN and result headings.
     pub name: String,
+    /// The type of its values.
     pub ty: Type,
+    /// Whether a NULL can occur; false is a promise that the optimizer relies on.
     pub nullable: bool,
 }
 
@@ -28,42 +31,47 @@ pub struct ColumnTable {
 }
 
 impl ColumnTable {
+    /// Adds a column and returns its new id; names need not be unique.
     pub fn add(&mut self, name: impl Into<String>, ty: Type, nullable: bool) -> ColumnId {
         self.columns.push(ColumnInfo { name: name.into(), ty, nullable });
         ColumnId(self.columns.len() as u32 - 1)
     }
+    /// Panics if the id is of another query.
     pub fn get(&self, id: ColumnId) -> &ColumnInfo {
         &self.columns[id.0 as usize]
     }
+    /// As `get`, for changing it.
     pub fn get_mut(&mut self, id: ColumnId) -> &mut ColumnInfo {
         &mut self.columns[id.0 as usize]
     }
+    /// A reference to the column, with its type.
     pub fn expr(&self, id: ColumnId) -> Expr {
         Expr::column(id, self.get(id).ty)
     }
+    /// How many columns have been added; ids are below this.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
+    /// Whether no column has been added.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 }
 
+/// What a scan reads.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScanSource {
+    /// A table of the catalog.
     Table {
         table: TableId,
         name: String,
         /// TABLESAMPLE: only these of its rows.
         sample: Option<Sample>,
     },
+    /// One file, or several read as one relation.
     File(Arc<FileSource>),
     /// Benchmark data made on the fly.
-    Generator {
-        suite: String,
-        table: String,
-        scale: f64,
-    },
+    Generator { suite: String, table: String, scale: f64 },
     /// Numbers in a row.
     Series(Series),
     /// Rows of a common subplan, computed once before the query's own plan runs.
@@ -75,7 +83,9 @@ pub enum ScanSource {
 pub struct MaterializedSource {
     /// Which of the query's common subplans.
     pub index: usize,
+    /// How many rows it is expected to have.
     pub rows: f64,
+    /// Its columns, by position.
     pub columns: Vec<OutputColumn>,
     /// By column, distinct values where they are known.
     pub distinct: Vec<Option<f64>>,
@@ -83,6 +93,7 @@ pub struct MaterializedSource {
     pub unique: Vec<Vec<usize>>,
 }
 
+/// The kinds of joins. `Left*` and `Right*` semi and anti joins give one side's columns only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JoinKind {
     Inner,
@@ -97,27 +108,18 @@ pub enum JoinKind {
     LeftMark,
 }
 
+/// A node of a logical plan with its inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogicalPlan {
     /// `columns` pairs each id with the column's position in the source; `filters` are conjuncts over them.
-    Scan {
-        source: ScanSource,
-        columns: Vec<(ColumnId, usize)>,
-        filters: Vec<Expr>,
-    },
+    Scan { source: ScanSource, columns: Vec<(ColumnId, usize)>, filters: Vec<Expr> },
     /// Constant rows.
-    Values {
-        columns: Vec<ColumnId>,
-        rows: Vec<Vec<Value>>,
-    },
-    Filter {
-        input: Box<LogicalPlan>,
-        predicate: Expr,
-    },
-    Project {
-        input: Box<LogicalPlan>,
-        expressions: Vec<(ColumnId, Expr)>,
-    },
+    Values { columns: Vec<ColumnId>, rows: Vec<Vec<Value>> },
+    /// The input's rows for which `predicate` is TRUE.
+    Filter { input: Box<LogicalPlan>, predicate: Expr },
+    /// One column for each expression, under a new id; the input's columns do not come along.
+    Project { input: Box<LogicalPlan>, expressions: Vec<(ColumnId, Expr)> },
+    /// The rows of two inputs matched by `on` and `residual`.
     Join {
         left: Box<LogicalPlan>,
         right: Box<LogicalPlan>,
@@ -140,16 +142,9 @@ pub enum LogicalPlan {
         aggregates: Vec<(ColumnId, AggregateCall)>,
     },
     /// With `limit`, only the first rows of the order are wanted (top-k).
-    Sort {
-        input: Box<LogicalPlan>,
-        keys: Vec<SortKey>,
-        limit: Option<u64>,
-    },
-    Limit {
-        input: Box<LogicalPlan>,
-        offset: u64,
-        count: Option<u64>,
-    },
+    Sort { input: Box<LogicalPlan>, keys: Vec<SortKey>, limit: Option<u64> },
+    /// Skips `offset` rows, then passes `count`; all the rest when it is `None`.
+    Limit { input: Box<LogicalPlan>, offset: u64, count: Option<u64> },
     /// The input's columns and one a call, evaluated over each partition in its order.
     Window {
         input: Box<LogicalPlan>,
@@ -167,10 +162,7 @@ pub enum LogicalPlan {
         outer: bool,
     },
     /// UNION ALL: `inputs[i].1` are that input's columns that become `columns`.
-    Union {
-        inputs: Vec<(LogicalPlan, Vec<ColumnId>)>,
-        columns: Vec<ColumnId>,
-    },
+    Union { inputs: Vec<(LogicalPlan, Vec<ColumnId>)>, columns: Vec<ColumnId> },
 }
 
 impl LogicalPlan {
@@ -213,6 +205,7 @@ impl LogicalPlan {
             }
         }
     }
+    /// The inputs, in order.
     pub fn children(&self) -> Vec<&LogicalPlan> {
         match self {
             Self::Scan { .. } | Self::Values { .. } => vec![],
@@ -227,6 +220,7 @@ impl LogicalPlan {
             Self::Union { inputs, .. } => inputs.iter().map(|(p, _)| p).collect(),
         }
     }
+    /// As `children`, for changing them.
     pub fn children_mut(&mut self) -> Vec<&mut LogicalPlan> {
         match self {
             Self::Scan { .. } | Self::Values { .. } => vec![],
@@ -267,6 +261,7 @@ impl LogicalPlan {
                 .collect(),
         }
     }
+    /// As `expressions`, for changing them, in the same order.
     pub fn expressions_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Self::Scan { filters, .. } => filters.iter_mut().collect(),
@@ -296,9 +291,13 @@ impl LogicalPlan {
 /// twice, or a recursive one: `base` once, then `step` over the rows it was last given, until there are none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommonQuery {
+    /// The name, for EXPLAIN.
     pub name: String,
+    /// The query itself, or a recursive query's first part.
     pub base: LogicalPlan,
+    /// The columns of `base` that are materialized, in order.
     pub base_columns: Vec<ColumnId>,
+    /// The second part of a recursive query.
     pub step: Option<Step>,
     /// The materialized rows of the whole.
     pub result: usize,
@@ -312,6 +311,7 @@ pub struct CommonQuery {
 /// The second part of a recursive query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
+    /// The part that runs repeatedly.
     pub plan: LogicalPlan,
     /// Like `base_columns` in number and type.
     pub columns: Vec<ColumnId>,
@@ -324,7 +324,9 @@ pub struct Step {
 /// A whole query: its plan, its columns, and the scalar subqueries it needs first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogicalQuery {
+    /// The plan of the query's own rows.
     pub plan: LogicalPlan,
+    /// Every column that `plan`, `subqueries` and `common` refer to.
     pub columns: ColumnTable,
     /// `subqueries[i]` has the id `SubqueryId(i)`, one output column, and uses only subqueries before it and common queries
     /// that run before it (see `CommonQuery::subqueries`). More than

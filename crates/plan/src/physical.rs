@@ -15,19 +15,27 @@ pub struct NodeId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FilterId(pub u32);
 
+/// A column that a node delivers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputColumn {
+    /// The name that EXPLAIN and result headings show.
     pub name: String,
+    /// The type of its values.
     pub ty: Type,
+    /// Whether a NULL can occur; false is a promise.
     pub nullable: bool,
     /// Bounds of the values, when known (integers, dates, decimals in their unscaled form).
     pub bounds: Option<(i128, i128)>,
 }
 
+/// A node of a physical plan with its inputs and its estimates.
 #[derive(Clone, Debug)]
 pub struct PhysicalPlan {
+    /// The node's number; 0 until `number` has run.
     pub id: NodeId,
+    /// What the node does.
     pub node: PhysicalNode,
+    /// The columns it delivers, in order.
     pub output: Vec<OutputColumn>,
     /// Rows expected out of this node, runtime filters counted.
     pub estimated_rows: f64,
@@ -41,6 +49,7 @@ pub enum PhysicalJoinKind {
     Inner,
     /// Unmatched probe rows come out with NULLs for the build side.
     ProbeOuter,
+    /// Unmatched build rows come out with NULLs for the probe side.
     BuildOuter,
     FullOuter,
     ProbeSemi,
@@ -82,14 +91,18 @@ impl PhysicalJoinKind {
 /// Where an output column of a join comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinOutput {
+    /// The probe side's column at this position.
     Probe(usize),
+    /// The build side's column at this position.
     Build(usize),
+    /// The BOOLEAN of a `ProbeMark` join.
     Mark,
 }
 
 /// Use of a runtime filter in a scan: rows whose `key` is not in the filter cannot survive the join above.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuntimeFilter {
+    /// The filter, which a join above fills.
     pub filter: FilterId,
     /// Position among the scan's fetched columns.
     pub column: usize,
@@ -116,22 +129,24 @@ pub fn referenced_row(reference: i64) -> (u32, u32) {
 /// An input column that holds references to rows of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowReference {
+    /// Position of the references among the input's columns.
     pub column: usize,
+    /// The table that they point into.
     pub table: TableId,
+    /// The table's name, for EXPLAIN.
     pub name: String,
 }
 
 /// Where an output column of a fetch comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchOutput {
+    /// The input's column at this position.
     Input(usize),
     /// Column `column` of the table that `references[reference]` points into; NULL where the reference is.
-    Late {
-        reference: usize,
-        column: usize,
-    },
+    Late { reference: usize, column: usize },
 }
 
+/// What a node does. Expressions refer to the node's input by position; those of joins as their fields say.
 #[derive(Clone, Debug)]
 pub enum PhysicalNode {
     /// Reads a table's blocks.
@@ -165,33 +180,19 @@ pub enum PhysicalNode {
         runtime_filters: Vec<RuntimeFilter>,
         projection: Vec<usize>,
     },
-    Generate {
-        suite: String,
-        table: String,
-        scale: f64,
-        columns: Vec<usize>,
-    },
+    /// Makes the rows of a benchmark's table; `columns` are positions in it.
+    Generate { suite: String, table: String, scale: f64, columns: Vec<usize> },
     /// Numbers in a row, as often as there are `columns` (each is 0: there is one to choose from).
-    Series {
-        series: Series,
-        columns: Vec<usize>,
-    },
-    Values {
-        rows: Vec<Vec<Value>>,
-    },
+    Series { series: Series, columns: Vec<usize> },
+    /// Constant rows.
+    Values { rows: Vec<Vec<Value>> },
     /// The rows of a common subplan that ran before; `columns` are positions in it.
-    Materialized {
-        index: usize,
-        columns: Vec<usize>,
-    },
-    Filter {
-        input: Box<PhysicalPlan>,
-        predicate: Expr,
-    },
-    Project {
-        input: Box<PhysicalPlan>,
-        expressions: Vec<Expr>,
-    },
+    Materialized { index: usize, columns: Vec<usize> },
+    /// The input's rows for which `predicate` is TRUE.
+    Filter { input: Box<PhysicalPlan>, predicate: Expr },
+    /// One column for each expression.
+    Project { input: Box<PhysicalPlan>, expressions: Vec<Expr> },
+    /// Joins by equal keys: the build side fills a table, in which the probe side's rows are looked up.
     HashJoin {
         probe: Box<PhysicalPlan>,
         build: Box<PhysicalPlan>,
@@ -209,11 +210,7 @@ pub enum PhysicalNode {
         build_unique: bool,
     },
     /// Fetches columns of table rows that came up as references (late materialisation).
-    Fetch {
-        input: Box<PhysicalPlan>,
-        references: Vec<RowReference>,
-        output: Vec<FetchOutput>,
-    },
+    Fetch { input: Box<PhysicalPlan>, references: Vec<RowReference>, output: Vec<FetchOutput> },
     /// For joins without equalities: every build row against every probe row or, `by_range`, against those build rows that
     /// a search by the predicate's ranges finds (`Ranges`).
     NestedLoopJoin {
@@ -226,22 +223,11 @@ pub enum PhysicalNode {
         output: Vec<JoinOutput>,
     },
     /// Output: the groups, then the aggregates. No aggregates: DISTINCT. No groups: exactly one row.
-    Aggregate {
-        input: Box<PhysicalPlan>,
-        groups: Vec<Expr>,
-        aggregates: Vec<AggregateCall>,
-    },
+    Aggregate { input: Box<PhysicalPlan>, groups: Vec<Expr>, aggregates: Vec<AggregateCall> },
     /// `limit`: only that many first rows are wanted (top-k). Keys are over the input's columns.
-    Sort {
-        input: Box<PhysicalPlan>,
-        keys: Vec<SortKey>,
-        limit: Option<u64>,
-    },
-    Limit {
-        input: Box<PhysicalPlan>,
-        offset: u64,
-        count: Option<u64>,
-    },
+    Sort { input: Box<PhysicalPlan>, keys: Vec<SortKey>, limit: Option<u64> },
+    /// Skips `offset` rows, then passes `count`; all the rest when it is `None`.
+    Limit { input: Box<PhysicalPlan>, offset: u64, count: Option<u64> },
     /// Output: the input's columns, then the calls. Rows come out partition by partition, each in its order.
     Window {
         input: Box<PhysicalPlan>,
@@ -250,34 +236,25 @@ pub enum PhysicalNode {
         calls: Vec<WindowCall>,
         /// The input comes in the order of `order`, and there is one partition.
         sorted: bool,
-        /// Of each partition, only rows with fewer than so many before them are wanted; others may be left out. All
-        /// calls are ranks, then.
+        /// Only rows with fewer than this many rows before them in their partition are wanted; others may be left
+        /// out. Set only where all calls are ranks.
         first: Option<u64>,
     },
     /// Output: the input's columns at `keep`, the elements of each list, and with `ordinality` their place. See
     /// `LogicalPlan::Unnest`.
-    Unnest {
-        input: Box<PhysicalPlan>,
-        keep: Vec<usize>,
-        lists: Vec<Expr>,
-        ordinality: bool,
-        outer: bool,
-    },
-    UnionAll {
-        inputs: Vec<PhysicalPlan>,
-    },
+    Unnest { input: Box<PhysicalPlan>, keep: Vec<usize>, lists: Vec<Expr>, ordinality: bool, outer: bool },
+    /// The rows of all inputs; their columns agree in number and type.
+    UnionAll { inputs: Vec<PhysicalPlan> },
     /// Appends to a table (its columns in order); the result is one BIGINT, the number of rows.
-    Insert {
-        input: Box<PhysicalPlan>,
-        table: TableId,
-        name: String,
-    },
+    Insert { input: Box<PhysicalPlan>, table: TableId, name: String },
 }
 
 impl PhysicalPlan {
+    /// A node without remarks, numbered 0: call `number` once the plan is whole.
     pub fn new(node: PhysicalNode, output: Vec<OutputColumn>, estimated_rows: f64) -> Self {
         PhysicalPlan { id: NodeId(0), node, output, estimated_rows, remarks: vec![] }
     }
+    /// The inputs in order: a join's probe side before its build side.
     pub fn children(&self) -> Vec<&PhysicalPlan> {
         use PhysicalNode as N;
         match &self.node {
@@ -300,6 +277,7 @@ impl PhysicalPlan {
             N::UnionAll { inputs } => inputs.iter().collect(),
         }
     }
+    /// As `children`, for changing them.
     pub fn children_mut(&mut self) -> Vec<&mut PhysicalPlan> {
         use PhysicalNode as N;
         match &mut self.node {

@@ -1,4 +1,9 @@
 //! Plans and expressions as text: for EXPLAIN, and for the tests that compare plans.
+//!
+//! One line a node, children indented by two blanks. Output is deterministic: it depends on the plan alone, never on
+//! addresses or hash order, since snapshot tests compare it byte by byte. Logical plans name columns by the query's
+//! `ColumnTable`, physical ones by the input's `OutputColumn`s. Long lists are shortened, so the text is for reading
+//! and cannot be parsed back. `explain` puts measurements around the titles made here.
 
 use std::fmt::Write;
 
@@ -364,9 +369,13 @@ fn predicate_tree(tree: &PredicateTree, columns: &[crate::OutputColumn]) -> Stri
 /// What a node did, for EXPLAIN ANALYZE.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeMetrics {
+    /// Rows that came out of the node.
     pub rows: u64,
+    /// Work orders that ran it.
     pub work_orders: u64,
+    /// Time spent in the node, summed over workers.
     pub nanoseconds: u64,
+    /// Bytes of blocks that a table scan has read, from memory or from files; 0 for other nodes.
     pub bytes: u64,
     /// Further facts, in print order: blocks skipped, rows dropped by filters, hash table kind.
     pub notes: Vec<(String, String)>,

@@ -1,8 +1,7 @@
 //! What statistics of a part of a file (the file itself, a row group, a page) can tell of a scan's filters.
 //!
 //! A `Pruning` is implied by a filter: where it cannot hold, the filter cannot be TRUE. It is never evaluated on rows,
-//! so it may say less than the filter, and whoever holds statistics that are missing or doubtful says so and prunes
-//! nothing.
+//! so it may say less than the filter. Statistics that are missing or doubtful are given as `None` and prune nothing.
 
 use types::{Bound, ColumnPredicate, Value};
 
@@ -18,15 +17,19 @@ pub enum Pruning {
 /// Bounds and counts of one column in a part of a file. What is not known is `None`; an open end bounds nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Zone {
+    /// No value is less; `None` when there is no known lower bound.
     pub min: Option<Value>,
+    /// No value is greater; `None` when there is no known upper bound.
     pub max: Option<Value>,
+    /// How many values are NULL.
     pub null_count: Option<u64>,
+    /// How many rows the part has, NULLs included.
     pub rows: u64,
 }
 
 /// Where the statistics come from.
 pub trait Zones {
-    /// Of the fetched column; `None` when nothing is known.
+    /// The zone of the fetched column; `None` when nothing is known.
     fn zone(&self, column: usize) -> Option<Zone>;
     /// Whether the value may occur, asked of values within the bounds: a Bloom filter may know.
     fn may_contain(&self, _column: usize, _value: &Value) -> bool {
@@ -58,7 +61,7 @@ impl Pruning {
         }
     }
 
-    /// The columns it asks of.
+    /// Appends the fetched columns that the condition uses to `out`, each once.
     pub fn columns(&self, out: &mut Vec<usize>) {
         match self {
             Pruning::Column(column, _) => {
@@ -72,7 +75,7 @@ impl Pruning {
 }
 
 impl Zone {
-    /// Of rows that all have this value.
+    /// The zone of rows that all have this value.
     pub fn constant(value: &Value, rows: u64) -> Zone {
         match value.is_null() {
             true => Zone { min: None, max: None, null_count: Some(rows), rows },
@@ -171,7 +174,7 @@ mod tests {
         assert!(Pruning::Any(vec![equal(21), equal(14)]).may_match(&zones));
         assert!(!Pruning::Any(vec![equal(21), equal(15)]).may_match(&zones));
         assert!(!Pruning::All(vec![equal(14), equal(21)]).may_match(&zones));
-        // Of a column that nothing is known of, everything may match.
+        // Everything may match in a column about which nothing is known.
         assert!(Pruning::Column(1, range(Some(1), Some(1), false)).may_match(&zones));
     }
 }

@@ -22,7 +22,9 @@ pub enum JoinSide {
 /// An expression over build rows and what it is compared with: `key op bound` for each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dimension {
+    /// The expression over a build row.
     pub key: Expr,
+    /// The comparisons with `key` on the left, each with an expression over the probe row.
     pub bounds: Vec<(Comparison, Expr)>,
 }
 
@@ -51,7 +53,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Of a condition whose expressions `side` tells apart; `None` where nothing can be searched by.
+    /// Takes a condition apart. `side` tells which side an expression uses; `None` where no part can be searched by.
     pub fn of(condition: &Expr, side: &dyn Fn(&Expr) -> Option<JoinSide>) -> Option<Ranges> {
         let mut parts = Vec::new();
         condition.clone().split_conjuncts(&mut parts);
@@ -79,7 +81,8 @@ impl Ranges {
         (!dimensions.is_empty()).then_some(Ranges { dimensions, rest })
     }
 
-    /// Of a condition over a probe's columns followed by a build's; keys are then over the build's columns alone.
+    /// Takes apart a condition over a probe's columns followed by a build's; keys become expressions over the build's
+    /// columns alone.
     pub fn of_inputs(condition: &Expr, probe_columns: usize) -> Option<Ranges> {
         let side = |expr: &Expr| {
             let inputs = expr.inputs();

@@ -13,14 +13,17 @@ const ROWS_MAX: usize = 1_000_000;
 /// Something that could not be read, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
+    /// The file's path.
     pub file: Arc<str>,
     /// Counted from 1.
     pub line: u64,
-    /// Of the file, from 0.
+    /// Where it begins in the file, from 0.
     pub byte: u64,
     /// Unless the record as a whole is at fault.
     pub column: Option<Arc<str>>,
+    /// The text that could not be read.
     pub text: String,
+    /// Why, as the error message says it.
     pub cause: String,
 }
 
@@ -63,6 +66,7 @@ impl PartialEq for Rejects {
 }
 
 impl Rejects {
+    /// Leaves records out without noting them.
     pub fn ignored() -> Self {
         Rejects { scan: 0, log: None }
     }
@@ -70,10 +74,11 @@ impl Rejects {
     pub fn noted(log: &Arc<RejectLog>) -> Self {
         Rejects { scan: log.scans.fetch_add(1, Ordering::Relaxed) + 1, log: Some(log.clone()) }
     }
-    /// Whether anybody wants to know.
+    /// Whether there is a log: without one, the record's text and cause need not be made.
     pub fn is_noted(&self) -> bool {
         self.log.is_some()
     }
+    /// Notes a record if there is a log: each place of a scan once, and beyond `ROWS_MAX` only the number.
     pub fn note(&self, reject: Reject) {
         let Some(log) = &self.log else { return };
         let mut noted = log.noted.lock().unwrap_or_else(PoisonError::into_inner);

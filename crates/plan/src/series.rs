@@ -6,9 +6,13 @@ use types::{Physical, Type, Value};
 /// microseconds. The last one, and so every one, fits the representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
+    /// The first value.
     pub first: i64,
+    /// The distance from each value to the next; it may be negative.
     pub step: i64,
+    /// How many values there are.
     pub rows: u64,
+    /// The values' SQL type.
     pub ty: Type,
 }
 

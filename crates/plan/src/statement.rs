@@ -1,4 +1,9 @@
 //! Statements as inert data: what `sql` hands to `engine`.
+//!
+//! Binding has resolved tables to ids and queries to logical plans; `engine` carries the statement out. Expressions
+//! that outlive a statement (CHECK, DEFAULT, views, macros) are kept as text and bound anew at each use. Options with
+//! open sets of names (WITH, COPY, ATTACH) travel as pairs of name and text and are checked where they are used.
+//! Statements about rows, sequences and transactions have their own types in `modification`.
 
 use types::{Field, ReferentialAction, Value};
 
@@ -8,12 +13,16 @@ use crate::{FileSource, LogicalQuery, TableId};
 /// A possibly qualified name; `schema` is `None` when the text had none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectName {
+    /// The schema; `None` to use the search path.
     pub schema: Option<String>,
+    /// The name within the schema.
     pub name: String,
 }
 
+/// What creating does when the name is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum IfExists {
+    /// The statement fails.
     #[default]
     Error,
     /// IF NOT EXISTS.
@@ -22,14 +31,20 @@ pub enum IfExists {
     Replace,
 }
 
+/// FOREIGN KEY, or REFERENCES of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
+    /// The constraint's name, when one is given.
     pub name: Option<String>,
+    /// The referring columns of the new table.
     pub columns: Vec<String>,
+    /// The table referred to.
     pub parent: ObjectName,
     /// Empty: the parent's primary key.
     pub parent_columns: Vec<String>,
+    /// What deleting a parent row does to the rows that refer to it.
     pub on_delete: ReferentialAction,
+    /// What changing a parent's key does to the rows that refer to it.
     pub on_update: ReferentialAction,
     /// MATCH FULL: of several columns either all are NULL or none is.
     pub full: bool,
@@ -38,7 +53,9 @@ pub struct ForeignKey {
 /// Columns whose values no two rows share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UniqueKey {
+    /// The constraint's name, when one is given.
     pub name: Option<String>,
+    /// The key's columns.
     pub columns: Vec<String>,
     /// NULLS NOT DISTINCT: NULL counts as a value like others.
     pub nulls_equal: bool,
@@ -47,6 +64,7 @@ pub struct UniqueKey {
 /// A condition that no row may make false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
+    /// The constraint's name, when one is given.
     pub name: Option<String>,
     /// An expression over the table's columns: it is bound anew by every statement that adds rows.
     pub text: String,
@@ -57,27 +75,33 @@ pub struct Check {
 /// PARTITION BY.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partitioning {
+    /// The column that decides a row's partition.
     pub column: String,
+    /// How it does so.
     pub kind: PartitionKind,
 }
 
+/// How rows are assigned to partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionKind {
-    Hash {
-        count: u64,
-    },
+    /// By the hash of the column's value, to `count` partitions.
+    Hash { count: u64 },
     /// Name, and the value that all of the partition are below; `None` is MAXVALUE.
     Range(Vec<(String, Option<Value>)>),
 }
 
-/// Everything CREATE TABLE says beside the columns.
+/// Everything CREATE TABLE says apart from the columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     /// Lists of column names; the primary key's columns are NOT NULL as well.
     pub primary_key: Option<Vec<String>>,
+    /// The primary key's constraint name.
     pub primary_key_name: Option<String>,
+    /// UNIQUE.
     pub unique: Vec<UniqueKey>,
+    /// FOREIGN KEY and REFERENCES.
     pub foreign_keys: Vec<ForeignKey>,
+    /// CHECK.
     pub checks: Vec<Check>,
     /// Columns with a DEFAULT, and its text.
     pub defaults: Vec<(String, String)>,
@@ -85,10 +109,13 @@ pub struct TableOptions {
     pub generated: Vec<(String, String)>,
     /// Columns numbered by a sequence of their own.
     pub identities: Vec<Identity>,
+    /// PARTITION BY.
     pub partitioning: Option<Partitioning>,
     /// WITH (name = value), names in lower case, values as text; `engine` checks them.
     pub with: Vec<(String, String)>,
+    /// TEMPORARY: of this session alone.
     pub temporary: bool,
+    /// IF NOT EXISTS or OR REPLACE.
     pub if_exists: IfExists,
 }
 
@@ -136,6 +163,7 @@ pub enum AlterAction {
     },
 }
 
+/// A constraint that ALTER TABLE adds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AddedKey {
     Primary(Vec<String>),
@@ -152,6 +180,7 @@ pub enum CommentTarget {
     Column { table: ObjectName, column: String },
 }
 
+/// The forms in which EXPLAIN shows a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExplainFormat {
     Text,
@@ -179,38 +208,47 @@ impl ExplainFormat {
 /// `name := default`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MacroForm {
+    /// The parameters, in order, as they are written.
     pub parameters: Vec<String>,
+    /// The body's text, bound at each use.
     pub text: String,
+    /// Whether the body is a query.
     pub table: bool,
 }
 
-/// ATTACH: a database beside the main one.
+/// ATTACH: a further database of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attach {
     /// Nothing, or `:memory:`, is a new database in memory.
     pub path: String,
     /// After the path where it is not said.
     pub name: Option<String>,
+    /// IF NOT EXISTS or OR REPLACE.
     pub if_exists: IfExists,
     /// Names in lower case; one without a value has been switched on.
     pub options: Vec<(String, Option<String>)>,
 }
 
+/// A bound statement. Names are resolved; values and types are checked as far as planning can.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
+    /// A query that changes nothing.
     Query(LogicalQuery),
     /// A query with changes in its WITH (`CommonQuery::change`).
     ChangingQuery(Box<LogicalQuery>),
+    /// CREATE TABLE with columns.
     CreateTable {
         name: ObjectName,
         columns: Vec<Field>,
         options: TableOptions,
     },
+    /// CREATE TABLE ... AS: the query's columns become the table's.
     CreateTableAs {
         name: ObjectName,
         query: LogicalQuery,
         options: TableOptions,
     },
+    /// CREATE INDEX; `columns` are positions in the table.
     CreateIndex {
         /// Named after table and columns when it is not given.
         name: Option<String>,
@@ -269,6 +307,7 @@ pub enum Statement {
         name: ObjectName,
         to: String,
     },
+    /// COMMENT ON; `None` removes the comment.
     Comment {
         on: CommentTarget,
         text: Option<String>,
@@ -311,12 +350,14 @@ pub enum Statement {
         source: FileSource,
         query: LogicalQuery,
     },
-    /// COPY query TO a file, with PARTITION_BY to a folder, or without a path to standard output. Options have lower-case names; `formats` checks them.
+    /// COPY query TO a file, with PARTITION_BY to a folder, or without a path to standard output. Options have
+    /// lower-case names; `formats` checks them.
     CopyTo {
         query: LogicalQuery,
         path: Option<String>,
         options: Vec<(String, String)>,
     },
+    /// EXPLAIN; with `analyze` the statement runs and measurements are shown.
     Explain {
         analyze: bool,
         format: ExplainFormat,
@@ -380,9 +421,10 @@ pub enum Statement {
     Prepare {
         name: String,
         text: String,
-        /// Of its parameters, as far as they were declared.
+        /// The types of its parameters, as far as they were declared.
         types: Vec<types::Type>,
     },
+    /// EXECUTE of a prepared statement.
     Execute {
         name: String,
         arguments: Vec<(Value, types::Type)>,

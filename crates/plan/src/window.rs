@@ -7,6 +7,7 @@ use types::Type;
 
 use crate::{AggregateFunction, Expr};
 
+/// A window function; its arguments belong to the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WindowFunction {
     RowNumber,
@@ -27,6 +28,7 @@ pub enum WindowFunction {
 }
 
 impl WindowFunction {
+    /// The SQL name, as EXPLAIN prints it.
     pub fn name(&self) -> &'static str {
         match self {
             Self::RowNumber => "row_number",
@@ -49,9 +51,12 @@ impl WindowFunction {
     }
 }
 
+/// What a frame's offsets count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameUnit {
+    /// Single rows.
     Rows,
+    /// Distances between values of the order key.
     Range,
     /// Groups of peers.
     Groups,
@@ -83,11 +88,16 @@ pub enum Exclusion {
     Ties,
 }
 
+/// The rows of the partition that a call sees from one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
+    /// What the bounds' offsets count.
     pub unit: FrameUnit,
+    /// The first row.
     pub start: FrameBound,
+    /// The last row.
     pub end: FrameBound,
+    /// Rows that are taken out again.
     pub exclusion: Exclusion,
 }
 
@@ -105,12 +115,14 @@ impl Frame {
     pub fn standard() -> Self {
         Frame { unit: FrameUnit::Range, end: FrameBound::CurrentRow, ..Self::whole() }
     }
+    /// The expressions of bounds by value.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         [&self.start, &self.end].into_iter().flat_map(|bound| match bound {
             FrameBound::Value { key, bound } => vec![key, bound],
             _ => vec![],
         })
     }
+    /// As `expressions`, for changing them.
     pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         [&mut self.start, &mut self.end].into_iter().flat_map(|bound| match bound {
             FrameBound::Value { key, bound } => vec![key, bound],
@@ -123,15 +135,19 @@ impl Frame {
 /// `percent_rank` and `cume_dist` DOUBLE, the rest have their argument's type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowCall {
+    /// The function.
     pub function: WindowFunction,
+    /// Its arguments, as many as the function's form has.
     pub arguments: Vec<Expr>,
     /// FILTER (WHERE ...), of aggregates only.
     pub filter: Option<Expr>,
     /// IGNORE NULLS, of lag, lead, first_value, last_value and nth_value.
     pub ignore_nulls: bool,
+    /// The rows that the call sees; ignored by functions without frames.
     pub frame: Frame,
     /// How many of the node's order keys are the call's own: rows equal in them are peers.
     pub peers: usize,
+    /// The result's type.
     pub ty: Type,
 }
 
@@ -148,9 +164,11 @@ impl WindowCall {
             ty: Type::BigInt,
         }
     }
+    /// The arguments, the filter and the frame's expressions.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         self.arguments.iter().chain(&self.filter).chain(self.frame.expressions())
     }
+    /// As `expressions`, for changing them.
     pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         self.arguments.iter_mut().chain(&mut self.filter).chain(self.frame.expressions_mut())
     }

@@ -2,8 +2,8 @@
 //!
 //! `Pool::seal` gives an encoded block memory from the arena; `Pool::open_stored` knows a block in a file by its
 //! metadata. Columns are readable while they are pinned (`block::Block::pin`), and leave memory when the budget wants it
-//! and nobody reads them (`residency`). Vectors fetched from a block share its memory, which returns to the arena when
-//! the last of them goes. `BlockWriter` turns a stream of batches into blocks of the wanted size.
+//! and they are not read (`residency`). Vectors fetched from a block share its memory, which returns to the arena
+//! when the last of them goes. `BlockWriter` turns a stream of batches into blocks of the wanted size.
 //!
 //! The pool knows neither tables nor plans.
 #![forbid(unsafe_code)]
@@ -26,7 +26,7 @@ pub use writer::{BlockWriter, WriterOptions};
 /// spread over some ten thousand rows, small enough that a block's hot columns fit the second-level cache. Measured end
 /// to end: docs/decisions/block-size.md.
 pub const BLOCK_BYTES_DEFAULT: usize = 4 << 20;
-/// Smallest size a table may ask for: what the arena hands out at least.
+/// Smallest size a table may ask for: the least that the arena allocates.
 pub const BLOCK_BYTES_MIN: usize = 64 << 10;
 /// Largest size a table may ask for.
 pub const BLOCK_BYTES_MAX: usize = 1 << 30;

@@ -25,6 +25,7 @@ pub enum PartitionScheme {
 }
 
 impl PartitionScheme {
+    /// The number of partitions.
     pub fn count(&self) -> usize {
         match self {
             Self::Hash { count } => *count,
@@ -37,7 +38,7 @@ impl PartitionScheme {
         !ty.is_nested() && !matches!(ty, Type::Real | Type::Double | Type::Null | Type::Json)
     }
 
-    /// The partition of a value of the column.
+    /// The partition of a value of the column; `None` for one that no range has.
     pub fn of(&self, value: &Value) -> Option<usize> {
         match self {
             Self::Hash { count } => Some(match value {
@@ -124,10 +125,13 @@ fn of_bytes(bytes: &[u8], count: usize) -> usize {
 /// A table's partitions, as a writer of its rows needs them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPartitions {
+    /// The table's name, for messages.
     pub relation: String,
-    /// The column's name and place.
+    /// Name of the column partitioned by, for messages.
     pub key: String,
+    /// Its position among the table's columns.
     pub column: usize,
+    /// How its values are shared out.
     pub scheme: PartitionScheme,
 }
 

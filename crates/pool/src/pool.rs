@@ -1,4 +1,9 @@
-//! Memory for blocks.
+//! The pool's interface: blocks sealed into memory, or opened from bytes and files.
+//!
+//! [`Pool`] is a handle; its state is the `Residency` behind it, which all clones share: two arenas under one budget,
+//! the list of evictable blocks, the replacement policy and the temporary file. Invariants: bytes of any origin are
+//! checked before their values are read; what lies in the arena is charged to the budget, and a block's slots go back
+//! when its last holder goes. Writers of tables call `seal`, the storage layer calls `open_stored` and `open_known`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +19,9 @@ use files::FileReader;
 /// A block in pool memory, with the sketches made while it was encoded, one a column.
 #[derive(Clone, Debug)]
 pub struct SealedBlock {
+    /// The block, readable as it is.
     pub block: Arc<Block>,
+    /// One for each column, by its position.
     pub sketches: Vec<Sketch>,
 }
 
@@ -31,6 +38,7 @@ impl Pool {
     pub fn new(budget: Budget) -> Self {
         Pool::with_arena(Arena::new(budget))
     }
+    /// As `new`, with memory from this arena, charged to its budget.
     pub fn with_arena(arena: Arena) -> Self {
         Pool { residency: Residency::new(arena), evicts: false }
     }
@@ -43,6 +51,7 @@ impl Pool {
     pub fn evicting_on(budget: Budget, topology: Topology) -> Self {
         Pool { evicts: true, ..Pool::with_arena(Arena::with_topology(budget, topology)) }
     }
+    /// The arena of whole blocks; columns read from files have another.
     pub fn arena(&self) -> &Arena {
         &self.residency.blocks
     }
@@ -55,11 +64,12 @@ impl Pool {
     pub fn unnamed_file(&self) -> Option<Result<std::fs::File>> {
         self.residency.temporary_folder().map(|folder| crate::residency::unnamed_file(&folder))
     }
+    /// The budget that all memory of the pool is charged to.
     pub fn budget(&self) -> &Budget {
         self.arena().budget()
     }
 
-    /// Writes an encoded block into slots of its own.
+    /// Writes an encoded block into slots of its own. 53200 when the budget has no room for it, even after eviction.
     pub fn seal(&self, encoded: EncodedBlock<'_>) -> Result<SealedBlock> {
         self.seal_on(encoded, None)
     }
@@ -167,6 +177,7 @@ impl Pool {
     pub fn set_temporary_folder(&self, folder: Option<&Path>) {
         self.residency.set_temporary_folder(folder);
     }
+    /// The folder that `set_temporary_folder` has set.
     pub fn temporary_folder(&self) -> Option<PathBuf> {
         self.residency.temporary_folder()
     }
@@ -174,12 +185,15 @@ impl Pool {
     pub fn set_temporary_file(&self, file: Arc<dyn TemporaryFile>) {
         self.residency.set_temporary_file(file);
     }
+    /// Sets the policy that ranks what may be evicted; it applies from the next eviction on.
     pub fn set_replacement(&self, policy: Arc<dyn Replacement>) {
         self.residency.set_replacement(policy);
     }
+    /// The policy that ranks what may be evicted.
     pub fn replacement(&self) -> Arc<dyn Replacement> {
         self.residency.replacement()
     }
+    /// Counts since the pool was made, and what it holds.
     pub fn statistics(&self) -> PoolStatistics {
         self.residency.statistics()
     }

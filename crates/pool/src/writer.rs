@@ -22,6 +22,7 @@ use crate::{
 pub struct WriterOptions {
     /// With a sort column, the rows of each block are sorted by it, and come out in that order.
     pub encoding: EncodeOptions,
+    /// The size that blocks aim at; `BlockWriter::new` brings it within the limits of the crate.
     pub block_bytes: usize,
     /// Rows of different partitions lie in different blocks.
     pub partitions: Option<Arc<RowPartitions>>,
@@ -163,7 +164,7 @@ impl BlockWriter {
                 rows = ((rows as f64 * share) as usize).clamp(1, rows - 1);
                 continue;
             }
-            // A partition's blocks lie on one memory node, so that whoever works on it can be near all of them.
+            // A partition's blocks lie on one memory node, so that a worker on it can be near all of them.
             let topology = self.pool.arena().topology();
             let node = self.options.partitions.is_some().then(|| topology.node_of_partition(at));
             let sealed = self.pool.seal_on(encoded, node)?;

@@ -1,7 +1,7 @@
 //! Many rows of Python values as columns, for one INSERT.
 //!
-//! Only values whose SQL type is certain are taken: for others, and for statements of another shape, the answer is `None`,
-//! and the package runs the statement once for each row.
+//! Only values whose SQL type is certain are taken: for others, and for statements of another shape, the answer is
+//! `None`, and the package runs the statement once for each row.
 
 use engine::{BulkColumn, BulkInsert, Marked, Session, SqlState, Type, Value};
 use pyo3::prelude::*;

@@ -1,4 +1,9 @@
 //! Connections: a session of a database, as Python holds it.
+//!
+//! A connection holds its session until `close`; clones of the session live only inside calls. Statements run with
+//! the interpreter's lock released, under the session's [`Hook`]. After a fork the child may not use the connection:
+//! the engine's threads are not there. The Python class `quickstep.Connection` wraps it, and adds DB-API and
+//! relations.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -37,6 +42,7 @@ pub struct Connection {
 pub struct Registered(engine::Registered);
 
 impl Connection {
+    /// A new session of the database. The ticket keeps the database open until the connection is closed.
     pub fn open(database: &Database, ticket: Ticket) -> Connection {
         let session = Arc::new(database.session());
         let hook = Hook::install(&session);
@@ -59,7 +65,8 @@ impl Connection {
         self.parts().map(|(session, _)| session)
     }
 
-    /// Ends the session's streams and lets the database go; the directory is free afterwards if nobody else has it open.
+    /// Ends the session's streams and releases the database; the directory is free afterwards if no other connection
+    /// has it open.
     fn end(&self) {
         let taken = self.session.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((session, ticket)) = taken else { return };
@@ -328,7 +335,7 @@ fn unregistrable(name: &str, what: &str) -> PyErr {
 /// The stream in a capsule.
 fn taken(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArrayStream> {
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: the capsule's name says what it points to, and the interface gives the stream to whoever takes it: what is
+    // SAFETY: the capsule's name says what it points to, and the interface gives the stream to the caller: what is
     // left in the capsule is a released stream, which its destructor passes over.
     Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) })
 }

@@ -1,5 +1,5 @@
-//! Values as Python objects: int, float, bool, str, bytes, Decimal, date, time, datetime, timedelta, UUID; list, dict and tuple of
-//! these for nested values; JSON as text.
+//! Values as Python objects: int, float, bool, str, bytes, Decimal, date, time, datetime, timedelta, UUID; list, dict
+//! and tuple of these for nested values; JSON as text.
 //!
 //! A month of an INTERVAL is 30 days of a timedelta, as comparisons count it; INTERVAL YEAR TO MONTH comes as text.
 
@@ -16,6 +16,7 @@ use types::nested::encoding;
 use types::time_tz::TimeTz;
 use types::{Zone, zone};
 
+/// The Python object for a value of type `ty`; NULL is None.
 pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Bound<'py, PyAny>> {
     match (value, ty) {
         (Value::Null, _) => Ok(py.None().into_bound(py)),
@@ -195,8 +196,8 @@ pub fn from_python(object: &Bound<'_, PyAny>, ty: Type) -> PyResult<Value> {
     })
 }
 
-/// What `nested` made of a value, and the like of it: anything that can be gone through as a list; a dict, or as many values,
-/// as a struct; a dict, or pairs, as a map. `None` for other objects.
+/// What `nested` made of a value, and the like of it: anything that can be gone through as a list; a dict, or as many
+/// values, as a struct; a dict, or pairs, as a map. `None` for other objects.
 fn nested_from_python(object: &Bound<'_, PyAny>, ty: Type) -> PyResult<Option<Value>> {
     let is_dict = object.is_instance_of::<PyDict>();
     if let Some(element) = ty.element() {

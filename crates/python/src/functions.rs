@@ -45,10 +45,15 @@ pub enum Kind {
 
 /// A function's name and types.
 pub struct Declared {
+    /// The name that SQL calls it by.
     pub name: String,
+    /// SQL types of the parameters.
     pub arguments: Vec<Type>,
+    /// SQL type of the result.
     pub returns: Type,
+    /// The function is given NULLs. Without it, a NULL argument gives NULL, and aggregates skip rows with NULLs.
     pub sees_nulls: bool,
+    /// Equal arguments may give different results, so calls are not merged or folded.
     pub volatile: bool,
 }
 
@@ -135,7 +140,7 @@ fn told(py: Python<'_>, name: &str, error: PyErr) -> engine::Error {
     let oldest = if causes.len() == CAUSES_MAX { causes.pop_front() } else { None };
     causes.push_back((detail.clone(), error));
     drop(causes);
-    // Python code may run as the exception goes, and hand the interpreter to somebody who waits for the lock.
+    // Python code may run as the exception goes, and hand the interpreter to a thread that waits for the lock.
     drop(oldest);
     engine::Error::new(SqlState::ExternalRoutineException, format!("function {name}: {what}"))
         .with_detail(detail)
@@ -181,7 +186,7 @@ fn imported(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
     let failed = |e: arrow_schema::ArrowError| crate::Error::new_err(e.to_string());
-    // SAFETY: the capsules' names say what they point to; the interface gives the array to whoever takes it and leaves a
+    // SAFETY: the capsules' names say what they point to; the interface gives the array to the caller and leaves a
     // released one in the capsule, and the schema is only read while the capsule lives.
     let data = unsafe {
         let array = FFI_ArrowArray::from_raw(array.as_ptr());

@@ -26,6 +26,7 @@ fn told_of(operator: OperatorProgress) -> Told {
 const SILENT: Duration = Duration::from_millis(500);
 const EVERY: Duration = Duration::from_millis(100);
 
+/// The hook of one session: the program's progress function, and the exception that ended a statement.
 #[derive(Default)]
 pub struct Hook {
     state: Mutex<State>,
@@ -33,6 +34,7 @@ pub struct Hook {
     calling: AtomicBool,
 }
 
+/// The progress function, the exception to raise, and the times of the running statement.
 #[derive(Default)]
 struct State {
     callback: Option<Py<PyAny>>,
@@ -50,7 +52,7 @@ impl Hook {
             if !is_python_thread() {
                 return ControlFlow::Continue(());
             }
-            // Without an interpreter nobody is left to interrupt.
+            // Without an interpreter there is nothing to interrupt.
             Python::try_attach(|py| theirs.tick(py, &watch)).unwrap_or(ControlFlow::Continue(()))
         });
         hook
@@ -100,7 +102,8 @@ impl Hook {
         raised
     }
 
-    /// For errors that leave through foreign code, which knows no Python exceptions: an interrupt is made pending again.
+    /// For errors that leave through foreign code, which knows no Python exceptions: an interrupt is made pending
+    /// again.
     pub fn put_back(&self) {
         let Some(cause) = self.state().error.take() else { return };
         Python::try_attach(|py| {

@@ -60,8 +60,9 @@ pub(crate) fn is_python_thread() -> bool {
 
 /// Calls `work` without the interpreter's lock, whether or not this thread has it: foreign code calls us either way.
 ///
-/// pyo3 remembers for each thread whether it has the lock. Python code that pyo3 has called may have let go of it since,
-/// so that what pyo3 remembers is wrong: the lock is taken here, so that it is right, and given up through pyo3.
+/// pyo3 remembers for each thread whether it has the lock. Python code that pyo3 has called may have let go of it
+/// since, so that what pyo3 remembers is wrong: the lock is taken here, so that it is right, and given up through
+/// pyo3.
 pub(crate) fn unlocked<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     // SAFETY: it looks at the interpreter's state, and may be called from any thread.
     if !is_python_thread() || unsafe { pyo3::ffi::Py_IsInitialized() } == 0 {

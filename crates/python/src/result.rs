@@ -1,4 +1,8 @@
 //! Whole results: rows for Python, a C stream for Arrow.
+//!
+//! A [`Rows`] holds the engine's batches and converts them when they are asked for: `fetchslice` makes tuples of a
+//! range, `__arrow_c_stream__` shares the columns' buffers with the reader. It is immutable, so that threads may
+//! share it.
 
 use std::ops::Range;
 
@@ -19,6 +23,7 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// Takes over the result of a finished statement.
     pub fn new(result: ResultSet) -> Self {
         Rows { result }
     }
@@ -42,6 +47,7 @@ pub fn description<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py,
     Ok(columns)
 }
 
+/// SQL names of the columns' types.
 pub fn types_of(schema: &Schema) -> Vec<String> {
     schema.fields().iter().map(|f| f.ty.sql_name()).collect()
 }

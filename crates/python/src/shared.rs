@@ -1,7 +1,7 @@
-//! Databases on disk that this process has open: who connects to one again gets the same one.
+//! Databases on disk that this process has open: a second connection to one gets the same database.
 //!
-//! The list is of the process, as the lock of a database's directory is. It keeps nothing open: connections do, by their
-//! `Ticket`s, of which the last one that is given back waits until the directory is free.
+//! The list is of the process, as the lock of a database's directory is. It keeps nothing open: connections do, by
+//! their `Ticket`s, of which the last one that is given back waits until the directory is free.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use engine::{Database, Error, Options, Result, SqlState, WeakDatabase};
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
+/// A database on disk that connections hold open.
 struct Open {
     database: WeakDatabase,
     options: Options,
@@ -22,6 +23,7 @@ struct Open {
     tickets: std::sync::Weak<WeakDatabase>,
 }
 
+/// Open databases by the path of their directory.
 static OPEN: Mutex<BTreeMap<PathBuf, Open>> = Mutex::new(BTreeMap::new());
 
 /// What each connection to a database on disk holds.

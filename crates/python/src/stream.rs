@@ -40,6 +40,7 @@ pub struct Stream {
     failure: Arc<Mutex<Option<engine::Error>>>,
 }
 
+/// The batch that rows are being read from.
 #[derive(Default)]
 struct Buffer {
     batch: Option<Batch>,
@@ -75,7 +76,7 @@ impl Stream {
         }
     }
 
-    /// For who closes the connection.
+    /// A weak handle by which closing the connection ends the stream.
     pub fn source(&self) -> Weak<Source> {
         Arc::downgrade(&self.source)
     }
@@ -261,7 +262,7 @@ impl Drop for Stream {
     }
 }
 
-/// Ends a query whose rows nobody reads any more.
+/// Ends a query whose rows are not read any more.
 fn end(source: &Arc<Source>, process: u32) {
     if process != std::process::id() {
         // In a forked child its threads are not there to end.

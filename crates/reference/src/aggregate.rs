@@ -1,4 +1,8 @@
 //! Grouping and aggregates: the rows of each group are collected first, then every aggregate goes through them.
+//!
+//! Aggregates are computed by their definitions, without partial states: this code is the judge of the engine's own,
+//! so being evidently right comes before speed. `finish` has the values of one group, without NULLs and with DISTINCT
+//! applied; window calls use it too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +14,7 @@ use crate::arithmetic;
 use crate::relation::{Relation, Row, bind, bind_all};
 use crate::rows;
 
+/// An aggregate with its argument and filter over positions.
 struct Call<'p> {
     call: &'p AggregateCall,
     argument: Option<Expr>,
@@ -17,6 +22,8 @@ struct Call<'p> {
 }
 
 impl Context<'_> {
+    /// A row for each group, in the order of the keys: the keys, then the aggregates. Without keys there is one
+    /// group, even over no rows.
     pub fn aggregate(
         &self,
         input: Relation,
@@ -69,7 +76,7 @@ impl Context<'_> {
             return Ok(Value::I64(rows));
         }
         if call.call.function == AggregateFunction::AnyValue {
-            // Of a column that depends on the group, NULL is a value as good as any.
+            // The column depends on the group, so any value of it will do: the first that is not NULL.
             return Ok(values.iter().find(|v| !v.is_null()).cloned().unwrap_or(Value::Null));
         }
         if call.call.function == AggregateFunction::SingleValue {

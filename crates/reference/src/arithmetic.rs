@@ -153,6 +153,7 @@ pub(crate) fn divide_decimal(a: i128, a_scale: u8, b: i128, b_scale: u8, scale: 
     Some(if negative { -value } else { value })
 }
 
+/// The negative; out of range where the type has none.
 pub(crate) fn negate(value: &Value, ty: Type) -> Result<Value> {
     match value {
         Value::Null => Ok(Value::Null),
@@ -162,6 +163,7 @@ pub(crate) fn negate(value: &Value, ty: Type) -> Result<Value> {
     }
 }
 
+/// The absolute value; out of range where the type has none.
 pub(crate) fn absolute(value: &Value, ty: Type) -> Result<Value> {
     match value {
         Value::F32(f) => Ok(Value::F32(f.abs())),

@@ -8,14 +8,17 @@ use crate::relation::Row;
 use crate::{Context, arithmetic, function, library};
 
 impl Context<'_> {
+    /// The values of several bound expressions for one row.
     pub fn evaluate_all(&self, expressions: &[Expr], row: &Row) -> Result<Row> {
         expressions.iter().map(|e| self.evaluate(e, row)).collect()
     }
 
+    /// Whether a condition holds: false for NULL too.
     pub fn is_true(&self, expr: &Expr, row: &Row) -> Result<bool> {
         Ok(self.evaluate(expr, row)?.as_bool() == Some(true))
     }
 
+    /// The value for one row of an expression whose columns `bind` has replaced by positions.
     pub fn evaluate(&self, expr: &Expr, row: &Row) -> Result<Value> {
         use ExprKind as K;
         Ok(match &expr.kind {

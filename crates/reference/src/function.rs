@@ -5,10 +5,12 @@ use types::{Error, Result, SqlState, Type, Value};
 
 use crate::{arithmetic, temporal};
 
+/// The characters of a text; an internal error for other values.
 pub(crate) fn text_of(value: &Value) -> Result<&str> {
     value.as_text().ok_or_else(|| Error::internal("a text without characters"))
 }
 
+/// The number of an integer; an internal error for other values.
 pub(crate) fn integer_of(value: &Value) -> Result<i64> {
     value.as_i64().ok_or_else(|| Error::internal("an integer without a value"))
 }

@@ -23,6 +23,7 @@ struct Condition {
 }
 
 impl Context<'_> {
+    /// The rows of a join node; an internal error for other nodes.
     pub fn join(&self, plan: &LogicalPlan) -> Result<Relation> {
         let LogicalPlan::Join { left, right, kind, on, residual, null_equals_null, null_aware, mark } = plan
         else {

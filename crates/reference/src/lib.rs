@@ -87,7 +87,7 @@ pub fn run_within(query: &LogicalQuery, tables: &Tables, steps: u64) -> Result<V
     Ok(relation.rows.iter().map(|row| positions.iter().map(|p| row[*p].clone()).collect()).collect())
 }
 
-/// What evaluation needs beside the row: tables, the values of scalar subqueries, and how long it may go on.
+/// What evaluation needs in addition to the row: tables, the values of scalar subqueries, and how long it may go on.
 struct Context<'a> {
     tables: &'a Tables,
     subqueries: Vec<Value>,

@@ -11,6 +11,8 @@ use crate::function::{integer_of, text_of};
 use crate::rows;
 use crate::temporal::day_of;
 
+/// The library function of that name over evaluated arguments; "not supported" for those that the reference does not
+/// know.
 pub(crate) fn call(name: &str, arguments: &[Expr], values: &[Value], ty: Type) -> Result<Value> {
     let nested = ty.is_nested() || arguments.iter().any(|argument| argument.ty.is_nested());
     if nested && !matches!(name, PAIR | ROW_VALUE | ORDERED_ROW) {

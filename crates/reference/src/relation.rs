@@ -9,14 +9,19 @@ use types::{Error, Result, SampleOf, Type, Value};
 
 use crate::Context;
 
+/// A value for each column of a relation.
 pub(crate) type Row = Vec<Value>;
 
+/// Rows under column ids.
 pub(crate) struct Relation {
+    /// The id of each column, by position in a row.
     pub columns: Vec<ColumnId>,
+    /// The rows in the order in which they were produced.
     pub rows: Vec<Row>,
 }
 
 impl Relation {
+    /// Where a column stands in each row; an internal error for an unknown id.
     pub fn position(&self, id: ColumnId) -> Result<usize> {
         position(&self.columns, id)
     }
@@ -37,6 +42,7 @@ pub(crate) fn bind(expr: &Expr, columns: &[ColumnId]) -> Result<Expr> {
     Ok(expr.clone().bind(&|id| columns.iter().position(|c| *c == id)))
 }
 
+/// As `bind`, for several expressions.
 pub(crate) fn bind_all<'e>(
     expressions: impl IntoIterator<Item = &'e Expr>,
     columns: &[ColumnId],
@@ -45,6 +51,7 @@ pub(crate) fn bind_all<'e>(
 }
 
 impl Context<'_> {
+    /// The rows that a plan gives. Fails with the query's own error, or with one that `is_refusal` tells.
     pub fn relation(&self, plan: &LogicalPlan) -> Result<Relation> {
         let relation = match plan {
             LogicalPlan::Scan { source, columns, filters } => self.scan(source, columns, filters)?,
@@ -205,6 +212,7 @@ impl Context<'_> {
     }
 }
 
+/// The order of two values under a sort key, with its direction and place of NULLs.
 pub(crate) fn compare(a: &Value, b: &Value, key: &SortKey) -> Ordering {
     match (a.is_null(), b.is_null()) {
         (true, true) => Ordering::Equal,

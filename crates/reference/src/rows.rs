@@ -88,12 +88,14 @@ pub(crate) fn row_value(row: &[u8], ty: Type) -> Value {
     }
 }
 
+/// Two numbers, y and x, packed for aggregates of two arguments; `None` when one is NULL.
 pub(crate) fn pair(values: &[Value]) -> Option<Value> {
     let [y, x] = values else { return None };
     let bytes: Vec<u8> = y.as_f64()?.to_le_bytes().into_iter().chain(x.as_f64()?.to_le_bytes()).collect();
     Some(Value::Bytes(bytes.into()))
 }
 
+/// The numbers y and x that `pair` has packed.
 pub(crate) fn pair_of(bytes: &[u8]) -> Option<(f64, f64)> {
     let (y, x) = (bytes.first_chunk::<8>()?, bytes.last_chunk::<8>()?);
     Some((f64::from_le_bytes(*y), f64::from_le_bytes(*x)))

@@ -15,6 +15,7 @@ fn is_point(ty: Type) -> bool {
     matches!(ty, Type::Date | Type::Time | Type::Timestamp | Type::TimestampTz)
 }
 
+/// The operators between moments, dates, times, intervals and numbers.
 pub(crate) fn arithmetic(
     op: Arithmetic,
     (left, left_ty): (&Value, Type),

@@ -1,4 +1,8 @@
 //! Window calls: for every row, the rows of its frame are listed and gone through.
+//!
+//! Rows are sorted by partition and order; ties keep the order of the input. The frame of each row is listed anew,
+//! which takes time quadratic in the partition's size: it is the plain reading of the standard, with which the
+//! engine's incremental frames are compared.
 
 use plan::ColumnId;
 use plan::{AggregateFunction, Exclusion, Expr, FrameBound, FrameUnit, SortKey, WindowCall, WindowFunction};
@@ -15,6 +19,8 @@ struct Partition {
 }
 
 impl Context<'_> {
+    /// The input's rows, partition by partition in the calls' order, each with one value a call behind its own
+    /// columns.
     pub fn window(
         &self,
         input: Relation,

@@ -1,4 +1,4 @@
-//! The caller's hand on a running query.
+//! Control of a running query from outside: cancellation, tick, progress.
 //!
 //! One [`QueryControl`] goes with one call of `Scheduler::run`; other threads may look at its
 //! progress or cancel it meanwhile. The *tick* is called on the thread that called `run`, between
@@ -23,7 +23,7 @@ use crate::view::{OperatorStatus, statuses};
 
 /// Half of the 20 ms that a tick may be late.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
-/// How often a waiting caller looks at its cancel token, to which nobody can wake it.
+/// How often a waiting caller polls its cancel token: raising the token does not wake the caller.
 pub(crate) const POLL: Duration = Duration::from_millis(20);
 
 type Tick = dyn Fn() -> ControlFlow<()> + Send + Sync;
@@ -47,23 +47,25 @@ impl fmt::Debug for QueryControl {
 }
 
 impl QueryControl {
-    /// Without deadline or tick.
+    /// A control without deadline or tick, for a run that is not pausable and not recorded.
     pub fn new() -> Self {
         QueryControl::default()
     }
 
-    /// Under a token that somebody else can raise.
+    /// A control whose run ends when `cancel` is raised or its deadline passes.
     pub fn with_cancel(cancel: CancelToken) -> Self {
         QueryControl { cancel, ..QueryControl::default() }
     }
 
-    /// With a hook that is called at least every 20 ms on the calling thread. `Break` cancels.
+    /// Adds a hook that is called at least every 20 ms on the calling thread; when it returns `Break`, the run is
+    /// cancelled.
     pub fn with_tick(mut self, tick: impl Fn() -> ControlFlow<()> + Send + Sync + 'static) -> Self {
         self.tick = Some(Box::new(tick));
         self
     }
 
-    /// Of a query that has begun; otherwise the run is a query of its own, with default priority and no limits.
+    /// Makes the run part of a query that has begun. Without this call the run is a query of its own, with default
+    /// priority and no limits.
     pub fn of(mut self, query: Arc<Query>) -> Self {
         self.query = Some(query);
         self
@@ -74,7 +76,7 @@ impl QueryControl {
         self.query.as_ref()
     }
 
-    /// For a query whose segments may answer `Claim::Paused` or step aside; see [`QueryControl::resume`].
+    /// Allows the run's segments to answer `Claim::Paused` and to step aside; see [`QueryControl::resume`].
     pub fn pausable(mut self) -> Self {
         self.pausable = true;
         self
@@ -103,7 +105,7 @@ impl QueryControl {
         self.pausable
     }
 
-    /// What was paused may be claimable again: everybody who sleeps looks.
+    /// Wakes the run's sleeping threads: work that was paused may be claimable again.
     pub fn resume(&self) {
         let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((counters, foreman)) = run {
@@ -114,7 +116,7 @@ impl QueryControl {
         }
     }
 
-    /// The token.
+    /// The token that ends the run.
     pub fn cancel_token(&self) -> &CancelToken {
         &self.cancel
     }
@@ -156,7 +158,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Between 0 and 1: segments finished, and the known part of those that run.
+    /// The finished part, between 0 and 1: segments finished, and the known part of those that run.
     pub fn fraction(&self) -> f64 {
         if self.segments == 0 {
             return 0.0;

@@ -2,7 +2,7 @@
 //!
 //! What is decided is the load controller's (`load.rs`); here it meets threads. A caller that is not admitted sleeps at its
 //! query's gate, looks at its signal and its clock as usual, and has the load controller look from time to time, so that
-//! nobody is kept by a bound in time when no other event comes.
+//! bounds in time take effect also when no other event comes.
 //!
 //! Locks: `state`, then the roster. `queries` on its own.
 
@@ -80,7 +80,7 @@ impl Door {
         state.carry_out(&verdicts);
     }
 
-    /// From now on the query is seen.
+    /// Adds a query to those that `queries` and `query` find.
     pub(crate) fn register(&self, query: &Arc<Query>) {
         let mut queries = lock(&self.queries);
         queries.retain(|query| query.strong_count() > 0);
@@ -147,7 +147,7 @@ impl Door {
             bytes: query.memory_predicted(),
             alone: query.aloneness() > 0,
             strictly: query.aloneness() > 1,
-            // Nobody waits for its rows before there are some.
+            // No reader waits for its rows before there are some.
             exempt: false,
         };
         let mut state = lock(&self.state);
@@ -270,7 +270,7 @@ impl State {
                 }
             }
         }
-        // Others run beside each of those that are admitted.
+        // Each of the admitted queries runs together with others.
         if self.load.active() > 1 {
             self.known.iter().for_each(|(query, _)| query.note_company(true));
         }

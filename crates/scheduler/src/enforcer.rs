@@ -27,7 +27,7 @@
 //!
 //! A worker that is another query's caller may not serve every query (`roster.rs`). Such a query is *barred* for it. When a
 //! barred query's turn is clearly before that of what the worker may serve (a higher tier, or an account that is more than
-//! [`YIELD_LAG`] behind), the worker is told so, and gives its place to who may serve it.
+//! [`YIELD_LAG`] behind), the worker is told so, and gives its place to a thread that may serve it.
 //!
 //! Pure: no clock, threads or chance. What is read of a query comes in a [`Candidate`].
 
@@ -52,6 +52,7 @@ pub(crate) struct Candidate {
     pub claimable: bool,
     /// The worker that asks may not serve it.
     pub barred: bool,
+    /// The query's priority; the policy turns it into tier and weight.
     pub priority: u32,
     /// Nanoseconds charged to it so far.
     pub charged: u64,
@@ -109,7 +110,7 @@ impl Claimant {
     }
 }
 
-/// The state.
+/// The queries on the roster by position, their accounts' virtual times, and the policy.
 pub(crate) struct Enforcer {
     policy: Box<dyn Policy>,
     members: Vec<Member>,

@@ -1,4 +1,4 @@
-//! The foreman: which queries are active, which threads there are, and who is woken.
+//! The foreman: which queries are active, which threads there are, and which of them are woken.
 //!
 //! It is off the path of the single work order: a worker that serves the only active query claims
 //! from it without a lock. The roster of queries (`roster.rs`) is locked when a query comes or goes, and once per
@@ -15,13 +15,13 @@
 //!                query's gate when nothing is claimable or no place is free
 //! ```
 //!
-//! So a small query runs on its caller's thread and wakes nobody. Who gives a place back while work
-//! may be claimable passes it on ([`Foreman::hand_over`]): to a caller that waits for a place, else
-//! to a query that has work.
+//! So a small query runs on its caller's thread and wakes no other. A thread that gives a place back
+//! while work may be claimable passes it on ([`Foreman::hand_over`]): to a caller that waits for a
+//! place, else to a query that has work.
 //!
-//! Lost wake-ups. Whoever makes work claimable moves the query's gate and `idle`; both sleepers took
-//! their key before their last look. A caller without a place says so (`wants_place`), tries once
-//! more, and sleeps; who leaves frees the place first and looks at `wants_place` second.
+//! Lost wake-ups. A thread that makes work claimable moves the query's gate and `idle`; both sleepers
+//! took their key before their last look. A caller without a place sets `wants_place`, tries once
+//! more, and sleeps; a leaving thread frees the place first and looks at `wants_place` second.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
@@ -50,7 +50,7 @@ use crate::slots::WorkerSlots;
 use crate::worker::{Break, Worker, enclosing_place};
 use crate::{QueryControl, worker};
 
-/// Queries of one priority that run at a time, for each worker, unless somebody sets it.
+/// Default limit of queries of one priority that run at a time, for each worker.
 const ACTIVE_PER_WORKER: usize = 4;
 
 /// Bytes that the calling thread has taken and not given back, ever; differences count.
@@ -75,9 +75,9 @@ pub(crate) struct Foreman {
     /// Queries of the roster that are not held, to be looked at without the lock.
     pub(crate) active: AtomicUsize,
     pub(crate) open: Arc<OpenQueries>,
-    /// Who is let in.
+    /// Admission of queries.
     pub(crate) door: Door,
-    /// What sessions tell.
+    /// Messages from sessions; `None` if the bus refused the foreman's clients.
     pub(crate) mailbox: Option<Mailbox>,
     /// What each place is about.
     pub(crate) slots: WorkerSlots,
@@ -104,7 +104,8 @@ impl Scheduler {
         Scheduler::with_thread_bytes(workers, || 0)
     }
 
-    /// As `new`, where the bytes that a thread takes can be told: what queries hold is known then.
+    /// As `new`, with a function that tells the bytes that a thread has taken: what queries hold is known then, and
+    /// their memory limits apply.
     pub fn with_thread_bytes(workers: usize, thread_bytes: ThreadBytes) -> Self {
         Scheduler { foreman: Arc::new(Foreman::new(workers, thread_bytes, Clock::new(), false)) }
     }
@@ -133,7 +134,7 @@ impl Scheduler {
         self.foreman.nodes.set_machine(nearest, node_of_thread);
     }
 
-    /// Whether work goes to who is near its data.
+    /// Whether work orders go to workers on the memory node of their data.
     pub fn node_scheduling(&self) -> NodeScheduling {
         self.foreman.nodes.mode()
     }
@@ -141,16 +142,16 @@ impl Scheduler {
     /// Applies from the next work order on.
     pub fn set_node_scheduling(&self, mode: NodeScheduling) {
         self.foreman.nodes.set_mode(mode);
-        // Who left work to others may take it now.
+        // Threads that left work to nearer ones may take it from here on.
         self.foreman.idle.notify(usize::MAX);
     }
 
-    /// Queries that run now.
+    /// The number of queries with a run that is admitted and has not ended.
     pub fn active_queries(&self) -> usize {
         self.foreman.lock_roster().len()
     }
 
-    /// The policy's name.
+    /// The policy's name, as `SET policy` takes it.
     pub fn policy(&self) -> &'static str {
         self.foreman.lock_roster().enforcer.policy_name()
     }
@@ -163,18 +164,19 @@ impl Scheduler {
         }
     }
 
-    /// Queries of one priority that run at a time; those beyond wait, but not for longer than half a second.
+    /// Queries of one priority that run at a time; those beyond wait, but not for longer than a second for this
+    /// reason.
     pub fn active_queries_max(&self) -> usize {
         self.foreman.door.limits().active_max
     }
 
-    /// `None`: four a worker.
+    /// Sets the limit of `active_queries_max`, at least 1; `None` is the default, four for each worker.
     pub fn set_active_queries_max(&self, queries: Option<usize>) {
         let active_max = queries.unwrap_or(ACTIVE_PER_WORKER * self.workers()).max(1);
         self.foreman.tell(Control::ActiveQueriesMax(active_max as u64));
     }
 
-    /// What all queries together may hold, in bytes.
+    /// Sets the memory in bytes that all queries together may hold; the load controller admits and suspends by it.
     pub fn set_memory(&self, bytes: u64) {
         self.foreman.tell(Control::Memory(bytes));
     }
@@ -191,7 +193,7 @@ impl Scheduler {
         self.foreman.door.queries()
     }
 
-    /// The one of that number.
+    /// The query with that number; `None` when it has ended or never began.
     pub fn query(&self, id: QueryId) -> Option<Arc<Query>> {
         self.foreman.door.query(id)
     }
@@ -258,7 +260,7 @@ impl Drop for Scheduler {
     }
 }
 
-/// After the query was taken off the list nobody new comes in.
+/// Waits until no visitor is left. The query is off the roster, so that no new ones come.
 fn wait_for_visitors(counters: &Counters, ticker: &Ticker<'_>) {
     counters.closing.store(true, SeqCst);
     loop {
@@ -321,7 +323,7 @@ impl Foreman {
     pub(crate) fn set_workers(self: &Arc<Self>, workers: usize) {
         let (before, workers) = (self.places.limit(), workers.clamp(1, WORKERS_MAX));
         self.places.set_limit(workers);
-        // Who has set a number of queries keeps it.
+        // A limit that was set explicitly stays.
         self.door.set_limits(self, |limits| {
             if limits.active_max == ACTIVE_PER_WORKER * before {
                 limits.active_max = ACTIVE_PER_WORKER * workers;
@@ -420,7 +422,7 @@ impl Foreman {
         }
     }
 
-    /// A place for a caller; if there is none, whoever leaves one will wake it.
+    /// A place for a caller. `None`: all are taken, and the next thread that leaves one wakes the caller.
     fn take_place(&self, run: &QueryRun) -> Option<WorkerId> {
         let granted = || run.counters.granted_place();
         let place = granted().or_else(|| self.places.take()).or_else(|| {
@@ -429,7 +431,7 @@ impl Foreman {
         });
         if place.is_some() {
             self.want_place(run, false);
-            // Somebody gave it one while it took another.
+            // Another thread granted it one while it took its own.
             if let Some(second) = granted() {
                 self.leave(second);
             }
@@ -437,7 +439,8 @@ impl Foreman {
         place
     }
 
-    /// Gives a place to who may serve a query: to its caller if that waits for one, else to a pool thread. The visit ends.
+    /// Gives a place to a thread that may serve a query: to its caller if that waits for one, else to a pool thread.
+    /// The visit ends.
     pub(crate) fn give_place(self: &Arc<Self>, place: WorkerId, to: Arc<QueryRun>) {
         let counters = &to.counters;
         // Granted first: a caller that finds itself called finds the place.
@@ -495,7 +498,7 @@ impl Foreman {
     /// Lends the place of an order of `query` to others while `wait` sleeps. Afterwards there may be one more in their
     /// places than allowed, for as long as an order lasts: the surplus leaves then.
     pub(crate) fn step_aside(self: &Arc<Self>, query: &QueryRun, wait: &mut dyn FnMut()) {
-        // Who is aside keeps its number, and there are only so many.
+        // A thread that steps aside keeps its number, and there are only `WORKERS_MAX`.
         if self.places.limit() + self.aside.load(SeqCst) >= WORKERS_MAX {
             return wait();
         }
@@ -513,7 +516,8 @@ impl Foreman {
         self.places.limit() - 1 + self.aside.load(SeqCst)
     }
 
-    /// Moves `idle`, and wakes up to `hands` pool threads if there are places for them.
+    /// Moves `idle`, and wakes up to `hands` pool threads if there are free places; spawns those that do not exist
+    /// yet.
     pub(crate) fn wake(self: &Arc<Self>, hands: usize) {
         let pool = self.pool_threads_max();
         // A single thread might be near to nothing of it.

@@ -1,4 +1,4 @@
-//! A query from outside: what is said about it once, what others may do to it, and what it is charged.
+//! A query from outside: its specification, the operations on it, and what it is charged.
 //!
 //! A [`Query`] lives as long as its statement: planning, any number of runs (common subplans, subqueries, the plan itself),
 //! and the way of its rows to the reader. All its runs have its id, priority, limits and holds. Its CPU time goes to
@@ -36,7 +36,7 @@ pub(crate) const HELD_BY_LOAD: u8 = 2;
 /// After so many failures for want of memory a query has been strictly alone.
 const ALONE_MAX: u8 = 2;
 
-/// Whom CPU time is charged to. Fairness is between accounts.
+/// What CPU time is charged to. Fairness is between accounts.
 #[derive(Debug)]
 pub struct Account {
     id: u64,
@@ -70,11 +70,11 @@ impl Account {
 /// What is said about a query when it begins.
 #[derive(Clone, Debug)]
 pub struct QuerySpec {
-    /// Whom it is charged to; a new account where none is given.
+    /// The account it is charged to; a new account where none is given.
     pub account: Option<Arc<Account>>,
     /// The session's number, for the views.
     pub session: u64,
-    /// Whom the session goes by, for the views; `None` where nobody said so.
+    /// The session's role, for the views; `None` for a session without one.
     pub role: Option<Arc<str>>,
     /// The statement, for the views.
     pub text: Arc<str>,
@@ -84,7 +84,7 @@ pub struct QuerySpec {
     pub workers_max: usize,
     /// Bytes that it may hold.
     pub memory_max: u64,
-    /// Ends it.
+    /// The token that ends it, by cancellation or deadline.
     pub cancel: CancelToken,
 }
 
@@ -103,7 +103,7 @@ impl Default for QuerySpec {
     }
 }
 
-/// What a query is about.
+/// The states of a query that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryState {
     /// No run of it is with the scheduler: it is planned, or its rows are on their way.
@@ -119,7 +119,7 @@ pub enum QueryState {
 }
 
 impl QueryState {
-    /// As the views have it.
+    /// The word that views show.
     pub fn name(self) -> &'static str {
         match self {
             QueryState::Planning => "planning",
@@ -149,15 +149,15 @@ pub struct Query {
     memory_max: AtomicU64,
     /// Bytes that its plan is expected to hold at most.
     memory_predicted: AtomicU64,
-    /// How often it failed for want of memory beside others.
+    /// How often it ran out of memory while others had some.
     alone: AtomicU8,
-    /// It ran beside others, or would have.
+    /// Other queries were active during its last run, or would have been.
     had_company: AtomicBool,
     /// Threads inside its work orders.
     pub(crate) running: AtomicUsize,
     charged: AtomicU64,
     planning: AtomicU64,
-    /// Of `charged`, what is in its account's virtual time; kept between runs.
+    /// The part of `charged` that is in its account's virtual time; kept between runs.
     pub(crate) seen: AtomicU64,
     /// What the learning agent expects the next order to take.
     pub(crate) order_nanoseconds: AtomicU64,
@@ -165,7 +165,7 @@ pub struct Query {
     memory: AtomicI64,
     memory_peak: AtomicI64,
     pub(crate) queued: AtomicBool,
-    /// Of the run that is with the scheduler.
+    /// Counters of the run that is with the scheduler.
     run: Mutex<Option<Arc<Counters>>>,
     foreman: Weak<Foreman>,
     /// The foreman's.
@@ -224,7 +224,7 @@ impl Query {
         self.id
     }
 
-    /// Whom it is charged to.
+    /// The account it is charged to.
     pub fn account(&self) -> &Arc<Account> {
         &self.account
     }
@@ -234,7 +234,7 @@ impl Query {
         self.session
     }
 
-    /// Whom the session goes by, if it said so.
+    /// The session's role, if it has one.
     pub fn role(&self) -> Option<&Arc<str>> {
         self.role.as_ref()
     }
@@ -259,7 +259,7 @@ impl Query {
         self.tell(Control::Priority(self.id, priority.min(PRIORITY_MAX)));
     }
 
-    /// What others want of it goes to the foreman as a message, and is done when this returns.
+    /// Sends a request about it to the foreman as a message; it is done when this returns.
     fn tell(&self, control: Control) {
         match self.foreman.upgrade() {
             Some(foreman) => foreman.tell(control),
@@ -331,12 +331,12 @@ impl Query {
         self.had_company() && self.alone.fetch_add(1, SeqCst) < ALONE_MAX
     }
 
-    /// 0: beside others; 1: beside small ones; 2: strictly alone.
+    /// 0: together with others; 1: together with small ones; 2: strictly alone.
     pub(crate) fn aloneness(&self) -> u8 {
         self.alone.load(SeqCst)
     }
 
-    /// Whether others ran beside its last run.
+    /// Whether other queries were active during its last run.
     pub fn had_company(&self) -> bool {
         self.had_company.load(SeqCst)
     }
@@ -345,7 +345,7 @@ impl Query {
         self.had_company.store(company, SeqCst);
     }
 
-    /// Adds time that somebody else than a work order spent for it, planning above all.
+    /// Charges time that was spent for it outside its work orders, planning above all.
     pub fn charge_planning(&self, nanoseconds: u64) {
         self.planning.fetch_add(nanoseconds, Relaxed);
         self.charge(nanoseconds);
@@ -361,7 +361,7 @@ impl Query {
         self.charged.load(Relaxed)
     }
 
-    /// Of these, planning.
+    /// Nanoseconds of `charged` that went to planning.
     pub fn planning(&self) -> u64 {
         self.planning.load(Relaxed)
     }
@@ -396,7 +396,7 @@ impl Query {
         lock(&self.cancel).clone()
     }
 
-    /// From now on another signal ends it: a stream's own.
+    /// Replaces the token that ends it: a stream brings its own.
     pub fn set_cancel_token(&self, cancel: CancelToken) {
         *lock(&self.cancel) = cancel;
     }
@@ -442,7 +442,8 @@ impl Query {
         Arc::clone(&self.held)
     }
 
-    /// Its first rows are on their way to a reader who may take his time: nobody waits for it any more.
+    /// Its first rows are on their way to a reader that may take long: from here on no other query waits for its end,
+    /// and it cannot begin anew.
     pub fn rows_flow(&self) {
         if self.flows.swap(true, SeqCst) {
             return;
@@ -452,7 +453,7 @@ impl Query {
         }
     }
 
-    /// A run begins: nobody has seen a row of it.
+    /// A run begins: no row of it has reached a reader.
     pub(crate) fn no_rows_flow(&self) {
         self.flows.store(false, SeqCst);
     }
@@ -468,7 +469,7 @@ impl Query {
         self.held.load(Relaxed) != 0
     }
 
-    /// Everybody who may work for it, or waits for it, looks.
+    /// Wakes the threads that may work for it or wait for it.
     fn stir(&self) {
         let run = self.current_run();
         if let Some(run) = run {
@@ -488,7 +489,7 @@ impl Query {
         *lock(&self.run) = run.cloned();
     }
 
-    /// What it is about now.
+    /// Its state at this moment. A pause hides the other states, and waiting for admission hides a suspension.
     pub fn state(&self) -> QueryState {
         let held = self.held.load(SeqCst);
         if held & HELD_BY_USER != 0 {

@@ -8,12 +8,12 @@
 //!  handle.rs    a query from outside: priority, limits, holds, what it is charged
 //!  door.rs      where queries are known, admitted and set aside      load.rs      what decides that
 //!  roster.rs    queries whose orders may be claimed                  enforcer.rs  whose order is next
-//!  open.rs      who else wants a core
+//!  open.rs      which other queries want a core
 //!  policy.rs    what share a query has a right to                    learning.rs  what coming orders will take
 //!  foreman.rs   the scheduler: worker threads, waking, places
 //!  worker.rs    what a thread does in a place: have a query chosen, claim, execute, tick
 //!  query.rs     one query: its segments, their edges, its end
-//!  lifecycle.rs one segment: who may claim from it, who finishes it
+//!  lifecycle.rs one segment: phases that guard its claims and its end
 //!  places.rs    at most n threads inside work orders
 //!  messages.rs  what sessions tell the foreman, on the bus
 //!  control.rs   what the caller may do to a running query: cancel, tick, look at progress
@@ -27,7 +27,7 @@
 //!
 //! Invariants: never more threads inside work orders than workers are set; a query's orders have
 //! all ended when `run` returns, whatever it returns; a segment's panic ends its query only;
-//! nobody spins longer than some microseconds.
+//! no thread spins for longer than a fraction of a millisecond.
 //!
 //! Left to others: what work orders do; how much memory they take; turning failures into SQL
 //! errors.

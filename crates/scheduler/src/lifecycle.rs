@@ -1,4 +1,4 @@
-//! The life of one segment as atomics: who may claim from it, and who finishes it.
+//! The life of one segment as atomics: which threads may claim from it, and which one finishes it.
 //!
 //! ```text
 //!   WAITING --open--> OPEN --drain--> DRAINING --leave = true--> FINISHED
@@ -12,16 +12,16 @@
 //!                                      no:  leave
 //!  drain:  (inside) phase: OPEN -> DRAINING
 //!  leave:  inside -= 1, was it the last? phase = DRAINING? inside still 0?
-//!          then whoever wins DRAINING -> FINISHED finishes the segment
+//!          then the thread that wins DRAINING -> FINISHED finishes the segment
 //! ```
 //!
-//! Who claims adds itself first and looks at the phase second; who drains sets the phase first and
-//! takes itself off second. So once `inside` is seen at 0 *after* the phase was seen at DRAINING, no
+//! A claim adds itself first and looks at the phase second; a drain sets the phase first and takes
+//! itself off second. So once `inside` is seen at 0 *after* the phase was seen at DRAINING, no
 //! order runs and none can begin. The second look is needed: between a thread's taking itself off
 //! and its look at the phase, a second thread may claim and a third may drain. And it must be a
 //! read-modify-write: a plain load might return the thread's own old zero.
 //!
-//! Nobody is left over: the thread that takes `inside` to 0 for good does so in DRAINING, since the
+//! No segment is left unfinished: the thread that takes `inside` to 0 for good does so in DRAINING, since the
 //! one that drained was inside until after. `tests/interleavings.rs` goes through all of this.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
@@ -31,7 +31,7 @@ const OPEN: u8 = 1;
 const DRAINING: u8 = 2;
 const FINISHED: u8 = 3;
 
-/// The atomics.
+/// A segment's phase, and the number of threads and orders inside it.
 pub(crate) struct Lifecycle {
     phase: AtomicU8,
     inside: AtomicUsize,

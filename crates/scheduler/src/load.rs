@@ -11,20 +11,20 @@
 //! ```
 //!
 //! * **Admission.** By number: at most `active_max` of its priority and above run at a time, so that caches and memory are
-//!   not divided among hundreds; but nobody waits for longer than [`PATIENCE`] for that reason. By memory: the predictions
-//!   of all that run stay below four fifths of the limit, where none counts for more than half of it: what would be more
-//!   goes to files. Where nothing runs, the first in the queue is admitted whatever it wants. The queue goes by priority,
-//!   then by arrival; who does not fit is passed by others for [`PATIENCE`] at most, and after that by *small* ones (a 64th of
-//!   the limit) only, eight of which are let in whatever the others hold.
+//!   not divided among hundreds; but none waits for longer than [`PATIENCE`] for that reason. By memory: the
+//!   predictions of all that run stay below four fifths of the limit, where none counts for more than half of it:
+//!   what would be more goes to files. Where nothing runs, the first in the queue is admitted whatever it wants. The
+//!   queue goes by priority, then by arrival; one that does not fit is passed by others for [`PATIENCE`] at most,
+//!   then by *small* ones (a 64th of the limit) only, eight of which are let in whatever the others hold.
 //! * **Suspension.** When what running queries hold and are about to hold goes beyond the limit, the one of the lowest
 //!   priority that came last is set aside, and so on until the rest fits or one is left. Suspended ones claim no work
 //!   orders. They go on, best first, when there is room, or nothing else runs.
-//! * **Alone.** A query that ran out of memory beside others begins anew, alone: it waits until all others have ended, and
-//!   nobody but small queries is admitted meanwhile; a third time, nobody at all, since small is an expectation. So no
-//!   query fails for memory while another could wait.
+//! * **Alone.** A query that ran out of memory while others had some begins anew, alone: it waits until all others
+//!   have ended, and only small queries are admitted meanwhile; a third time, none at all, since small is an
+//!   expectation. So no query fails for memory while another could wait.
 //!
-//! * **Wanting.** A stream whose rows were read cannot begin anew. Where it lacks memory beside others, it waits for what
-//!   they give back, and nobody is admitted meanwhile.
+//! * **Wanting.** A stream whose rows were read cannot begin anew. Where it lacks memory that others hold, it waits
+//!   for what they give back, and none is admitted meanwhile.
 //!
 //! Streams are *exempt* from counts as soon as they have rows: they may wait for their reader for ever. So may paused
 //! queries. Before that a stream is as any other, so that one that begins anew is alone while its states grow.
@@ -33,21 +33,23 @@
 
 /// Nanoseconds that the number of active queries may keep one waiting, and that others may pass one that does not fit.
 pub(crate) const PATIENCE: u64 = 1_000_000_000;
-/// Small queries that run beside one that is alone.
+/// Small queries that may run together with one that is alone.
 const SMALL_MAX: usize = 8;
 
-/// Who wants to run.
+/// A query that asks for admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
+    /// The query's number.
     pub query: u64,
+    /// Higher ones are admitted first and suspended last.
     pub priority: u32,
     /// Bytes it is expected to hold at most.
     pub bytes: u64,
-    /// It failed for want of memory beside others.
+    /// It ran out of memory while others had some.
     pub alone: bool,
-    /// And again beside small ones, which were not as small as they were expected to be.
+    /// And again together with small ones, which were not as small as expected.
     pub strictly: bool,
-    /// It may wait for its reader: it is admitted at once, and keeps nobody out.
+    /// It may wait for its reader: it is admitted at once, and does not count against others.
     pub exempt: bool,
 }
 
@@ -64,7 +66,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Limits {
     /// Queries of one priority and those above that run at a time.
     pub active_max: usize,
-    /// Of all memory, in bytes.
+    /// Bytes that all queries together may hold.
     pub memory: u64,
 }
 
@@ -96,7 +98,7 @@ struct Active {
     /// Held now.
     held: u64,
     suspended: bool,
-    /// Somebody has paused it, perhaps for ever: nobody waits for it.
+    /// PAUSE QUERY holds it, perhaps for ever: no other query waits for it.
     paused: bool,
 }
 
@@ -107,7 +109,7 @@ impl Active {
     }
 }
 
-/// The state.
+/// The queries that wait for admission and those that are admitted, with the limits.
 #[derive(Debug)]
 pub(crate) struct LoadController {
     limits: Limits,
@@ -142,7 +144,7 @@ impl LoadController {
         self.active.len()
     }
 
-    /// Whether a query of that id runs beside others that could have memory.
+    /// Whether other queries than this one are admitted, which may hold memory.
     pub(crate) fn has_company(&self, query: u64) -> bool {
         self.active.iter().any(|a| a.request.query != query)
     }
@@ -198,14 +200,14 @@ impl LoadController {
         }
     }
 
-    /// Whether there is anybody to wait for who will give memory back: by its end, or because it begins anew. Who waits
-    /// for memory itself gives none.
+    /// Whether another query will give memory back: by its end, or because it begins anew. One that waits for memory
+    /// itself gives none.
     pub(crate) fn others_may_give(&self, query: u64) -> bool {
         let gives = |id: u64| id != query && !self.wanting.contains(&id);
         self.active.iter().any(|active| active.counts() && gives(active.request.query))
     }
 
-    /// Somebody has paused it, or lets it go on.
+    /// PAUSE QUERY or RESUME QUERY was applied to it.
     pub(crate) fn set_paused(&mut self, query: u64, paused: bool) {
         let known = self.active.iter_mut().filter(|active| active.request.query == query);
         known.for_each(|active| active.paused = paused);
@@ -229,7 +231,7 @@ impl LoadController {
         verdicts
     }
 
-    /// The position in the queue of who is admitted next.
+    /// The position in the queue of the query that is admitted next; `None` when all must wait.
     fn next_admitted(&self, now: u64) -> Option<usize> {
         if let Some(exempt) = self.queue.iter().position(|waiting| waiting.request.exempt) {
             return Some(exempt);
@@ -289,7 +291,7 @@ impl LoadController {
 
     /// Suspends until what runs fits, or resumes what fits again.
     fn set_aside(&mut self, verdicts: &mut Vec<Verdict>) {
-        // Worst first: the lowest priority, then who came last.
+        // Worst first: the lowest priority, then the latest arrival.
         let mut order: Vec<usize> = (0..self.active.len()).filter(|&at| self.active[at].counts()).collect();
         // One that is alone has been kept from memory twice.
         order.sort_by_key(|&at| {
@@ -303,7 +305,7 @@ impl LoadController {
             more.fold(0, u64::saturating_add)
         };
         let capacity = self.limits.capacity();
-        // What predictions say is no reason to stop anybody; what is held is.
+        // Predictions alone suspend no query; bytes held do.
         if holding(&self.active) > capacity {
             let mut running = order.iter().filter(|&&at| !self.active[at].suspended).count();
             for &at in &order {
@@ -426,7 +428,7 @@ mod tests {
         assert_eq!(load.arrive(request(3, 1, 10_000), 0), [Admit(3)]);
         assert_eq!(load.leave(1, 5), [Admit(2)]);
         assert_eq!(load.arrive(request(4, 1, 750_000), 6), []);
-        // Others pass the one that does not fit, for half a second, and small ones always.
+        // Others pass the one that does not fit, for a second, and small ones always.
         assert_eq!(load.arrive(request(5, 1, 100_000), 7), [Admit(5)]);
         assert_eq!(load.arrive(request(6, 1, 100_000), 2 * SECOND), []);
         assert_eq!(load.arrive(request(7, 1, 10_000), 2 * SECOND), [Admit(7)]);

@@ -7,9 +7,10 @@
 //!  a run asks to be let in, has left    caller --send----------> mailbox
 //!  work orders were completed           worker --send, one for many orders--> mailbox
 //! ```
-//! The foreman has no thread, so whoever has sent attends to the mailbox: takes all there is and carries it out, one
-//! thread at a time. So changes happen one after the other, the urgent ones first and those of one sender in their order,
-//! and when a call returns its effect is there: carried out by the caller, or by who attended before it.
+//! The foreman has no thread: a sender, after it has sent, takes all messages of the mailbox and carries them out,
+//! one thread at a time. So changes happen one after the other, the urgent ones first and those of one sender in
+//! their order, and when a call returns its effect is there: carried out by the caller, or by a thread that attended
+//! before it.
 //!
 //! Not on the bus is what every work order does (claims, the counters of its query): `docs/internals/bus.md` has the
 //! reasons with their nanoseconds. Nor is a `CancelToken`, which a signal handler may raise.
@@ -41,7 +42,7 @@ pub(crate) enum Control {
     Priority(QueryId, u32),
     WorkersMax(QueryId, u64),
     MemoryMax(QueryId, u64),
-    /// By position in `POLICIES`.
+    /// A policy, by its position in `POLICIES`.
     Policy(u64),
     Workers(u64),
     ActiveQueriesMax(u64),
@@ -70,7 +71,7 @@ impl Control {
         }
     }
 
-    /// Those that somebody waits for to take hold overtake the others.
+    /// Cancel, pause and resume overtake the others: a user waits for their effect.
     fn priority(self) -> Priority {
         match self {
             Control::Cancel(_) | Control::Pause(_) | Control::Resume(_) => Priority::MAX,
@@ -126,13 +127,13 @@ impl Control {
     }
 }
 
-/// The bus with its two ends: all sessions are one sender, since the foreman does not ask who it was.
+/// The bus with its two ends: all sessions are one sender, since the foreman does not tell them apart.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     bus: Arc<dyn Bus>,
     sessions: ClientId,
     foreman: ClientId,
-    /// Who attends holds it.
+    /// A batch of messages; its lock lets one thread attend at a time.
     received: Mutex<Vec<Received>>,
 }
 

@@ -3,9 +3,9 @@
 //! A machine with one node has none of this: a claim then looks at one word that is not there. The scheduler knows nothing
 //! of processors; it is told how far nodes are from each other, and asks where a thread is.
 //!
-//! *Strict* must not mean *stuck*. Nobody may sit on a node: fewer workers than nodes, threads that the machine moved, a
-//! worker that is at another query's long order. So the promise ends when nobody has claimed any of the query's work for
-//! [`LEFT_BEHIND`]: then whoever comes takes what there is, until somebody who is near comes again.
+//! *Strict* must not mean *stuck*. A node may have no worker: fewer workers than nodes, threads that the machine
+//! moved, a worker that is at another query's long order. So the promise ends when no worker has claimed any of the
+//! query's work for [`LEFT_BEHIND`]: then any worker takes what there is, until one that is near comes again.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use workorder::Near;
 
 use crate::control::POLL;
 
-/// How long work that is near to nobody lies there under strict scheduling: as long as a caller sleeps at most.
+/// Nanoseconds that work without a near worker is left under strict scheduling: as long as a caller sleeps at most.
 pub(crate) const LEFT_BEHIND: u64 = POLL.as_nanos() as u64;
 
 /// The node that the calling thread is on, by position.
@@ -23,19 +23,21 @@ pub type NodeOfThread = Box<dyn Fn() -> usize + Send + Sync>;
 /// Whether work goes to where its data are (C. Chasseur, 2015, section 2.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeScheduling {
-    /// To whoever comes.
+    /// Any worker takes any work.
     Off = 0,
-    /// To those who are near, and to others when they have nothing near.
+    /// Workers take work of their node first, and of other nodes when their own has none.
     #[default]
     Stealing = 1,
-    /// To those who are near only.
+    /// Workers take work of their node only, as long as it has a worker.
     Strict = 2,
 }
 
 impl NodeScheduling {
+    /// The modes in the order of their numbers.
     pub const ALL: [NodeScheduling; 3] =
         [NodeScheduling::Off, NodeScheduling::Stealing, NodeScheduling::Strict];
 
+    /// The word for the mode in settings.
     pub fn name(self) -> &'static str {
         match self {
             NodeScheduling::Off => "off",
@@ -44,6 +46,7 @@ impl NodeScheduling {
         }
     }
 
+    /// The mode that `name` gives; `None` for another word. Case matters.
     pub fn from_name(name: &str) -> Option<Self> {
         NodeScheduling::ALL.into_iter().find(|mode| mode.name() == name)
     }

@@ -1,7 +1,7 @@
 //! The queries that have begun and not ended, counted by priority, so that workers know when to let others have the core.
 //!
-//! A statement is not only work orders: it is parsed and planned before them, and after the last one somebody puts the
-//! result together, all on its caller's thread, which has no place. While other queries' workers keep every core busy,
+//! A statement is not only work orders: it is parsed and planned before them, and its result is put together after
+//! the last one, all on its caller's thread, which has no place. While other queries' workers keep every core busy,
 //! the system lets such a thread wait until a worker's time slice is over, which is up to a clock tick, 4 ms: more than
 //! a short query takes. Workers of a query that has had much therefore offer the core after each order (`sched_yield`),
 //! while another query is open that does not come after it, and some query has just begun or ended its work orders, so
@@ -23,7 +23,7 @@ fn packed(priority: u32, queries: u32) -> u64 {
 /// each other by the thousand.
 const MUCH: u64 = 1_000_000;
 /// Nanoseconds after a query's beginning and end in which its caller may want a core: for planning, between segments that
-/// leave it nothing to do, and for the result. With 5 ms, short queries beside a long one were 2.5 ms later.
+/// leave it nothing to do, and for the result. With 5 ms, short queries next to a long one were 2.5 ms later.
 const AWAKE: u64 = 20_000_000;
 
 /// Queries that have begun and not ended, be they planned, run or read.
@@ -69,12 +69,12 @@ impl OpenQueries {
         self.awake_until.store(now + AWAKE, Relaxed);
     }
 
-    /// Whether who has done an order of such a query offers the core to others.
+    /// Whether a worker that has done an order of such a query offers the core to others.
     pub(crate) fn may_want_core(&self, charged: u64, priority: u32, now: u64) -> bool {
         charged > MUCH && now < self.awake_until.load(Relaxed) && self.has_rivals(priority)
     }
 
-    /// Whether a query of this priority has others beside it or before it.
+    /// Whether another open query is in this one's tier or in a higher one.
     fn has_rivals(&self, priority: u32) -> bool {
         if self.queries.load(Relaxed) <= 1 {
             return false;

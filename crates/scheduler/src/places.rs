@@ -1,7 +1,7 @@
 //! Places: at most `limit` threads are inside work orders at a time.
 //!
 //! A thread takes a place before it claims and gives it back before it sleeps. `used` is the
-//! admission; the bitmap only gives the place a number that no one else has. A number is cleared
+//! admission; the bitmap only gives the place a number that no other has. A number is cleared
 //! after `used` was lowered, so a taker may have to look twice, but it finds one in the end: there
 //! are as many numbers as the highest limit.
 
@@ -28,7 +28,7 @@ impl Places {
         self.limit.load(SeqCst)
     }
 
-    /// Takes hold for those who are inside when they next call `leave_if_over`.
+    /// A lower limit takes effect for threads inside when they next call `leave_if_over`.
     pub(crate) fn set_limit(&self, limit: usize) {
         self.limit.store(limit, SeqCst);
     }

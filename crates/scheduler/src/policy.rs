@@ -10,11 +10,11 @@
 //! | `fair` | one for all | 1 |
 //! | `proportional` | one for all | its priority |
 //!
-//! So where nobody sets a priority all three are Fair.
+//! So where all queries have the default priority, all three are Fair.
 
-/// The priorities that a query may have; more is more urgent.
+/// The largest priority of a query; priorities begin at 0, and more is more urgent.
 pub const PRIORITY_MAX: u32 = 1_000;
-/// What a query has unless somebody says otherwise.
+/// The priority of a query that sets none.
 pub const PRIORITY_DEFAULT: u32 = 1;
 
 /// A query's right to workers.
@@ -22,13 +22,13 @@ pub const PRIORITY_DEFAULT: u32 = 1;
 pub struct Standing {
     /// A higher one goes first, as long as it has work.
     pub tier: u32,
-    /// Of the CPU time that its tier gets; at least 1.
+    /// Its share of the CPU time that its tier gets, relative to the others' weights; at least 1.
     pub weight: u32,
 }
 
 /// How queries stand to each other. Without state: the same query always stands the same.
 pub trait Policy: Send + Sync {
-    /// As `SET policy` has it.
+    /// The name that `SET policy` takes.
     fn name(&self) -> &'static str;
 
     /// Where a query of that priority (0 to [`PRIORITY_MAX`]) stands.
@@ -74,10 +74,10 @@ impl Policy for Proportional {
     }
 }
 
-/// The policies by name.
+/// The names of the policies; messages name a policy by its position here.
 pub const POLICIES: [&str; 3] = ["priority", "fair", "proportional"];
 
-/// The policy of that name.
+/// The policy of that name; `None` for another word.
 pub fn policy(name: &str) -> Option<Box<dyn Policy>> {
     Some(match name {
         "fair" => Box::new(Fair),

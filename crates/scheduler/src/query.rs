@@ -1,12 +1,12 @@
 //! One query: the state machine of its segments.
 //!
 //! ```text
-//!            blocking_left = 0              claim: Exhausted          nobody inside
+//!            blocking_left = 0              claim: Exhausted          none inside
 //!   waiting ------------------> open ----------------------> draining --------------> finished
 //!            start(), [inputs_finished()]                              finish(), then consumers, let_go()
 //! ```
 //!
-//! Who may claim and who finishes is decided in `lifecycle.rs`.
+//! Which threads may claim and which one finishes is decided in `lifecycle.rs`.
 //!
 //! *streaming_left* counts streaming producers and one more, taken off after `start`, so that
 //! `inputs_finished` never comes before `start`.
@@ -41,7 +41,7 @@ use crate::{Progress, QueryControl};
 
 /// No segment was fed lately.
 const NOT_FED: u32 = u32::MAX;
-/// More orders than anybody has workers.
+/// More orders than any machine has workers.
 pub(crate) const MANY: usize = 1 << 20;
 
 /// What outlives the query's segments: counters, and the gate where its caller waits.
@@ -125,8 +125,11 @@ impl Counters {
 /// What was measured of one execution.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Measured {
+    /// Rows that the order counted.
     pub rows: u64,
+    /// Bytes that the order counted.
     pub bytes: u64,
+    /// Its time, without the time it stood still while its query was held.
     pub nanoseconds: u64,
     /// Bytes that the executing thread took and did not give back.
     pub grown: i64,
@@ -185,11 +188,11 @@ pub(crate) struct QueryRun {
     last_fed: AtomicU32,
     continuations: Mutex<Vec<Continuation>>,
     continuations_left: AtomicUsize,
-    /// Its orders may wait for whoever reads its result: only pool threads and its own caller execute them.
+    /// Its orders may wait for the reader of its result: only pool threads and its own caller execute them.
     pub(crate) pausable: bool,
     /// Orders claimed so far, and claims put off.
     claims: AtomicU64,
-    /// When somebody last claimed an order, where work is left to who is near it.
+    /// When an order was last claimed, where work is left to near workers.
     last_claimed: AtomicU64,
     /// Where its orders are recorded, if they are.
     pub(crate) recorder: Option<Recorder>,
@@ -308,7 +311,7 @@ impl QueryRun {
                 self.last_claimed.store(now, Relaxed);
                 Some(order)
             }
-            // What lies there is taken by whoever comes; that says nothing of those who are near it.
+            // Any worker takes what was left behind; that does not show that a near one is there.
             None if now.saturating_sub(self.last_claimed.load(Relaxed)) >= LEFT_BEHIND => {
                 self.find(Near { strict: false, ..near })
             }
@@ -345,7 +348,7 @@ impl QueryRun {
         }
     }
 
-    /// What is left of an order goes on where it began, if somebody is there.
+    /// Takes the rest of an order; it goes on at the node where it began, if a worker is there.
     fn take_continuation(&self, near: Near<'_>) -> Option<WorkOrder> {
         let mut left = lock(&self.continuations);
         let own = near.own();
@@ -354,7 +357,7 @@ impl QueryRun {
             at = at.or(left.len().checked_sub(1));
         }
         let Some(at) = at else {
-            // The caller has not looked in vain: there is work for somebody.
+            // The caller has not looked in vain: there is work for another worker.
             self.claims.fetch_add(u64::from(!left.is_empty()), SeqCst);
             return None;
         };
@@ -385,8 +388,8 @@ impl QueryRun {
         None
     }
 
-    /// Has the segments put away what they keep between orders: the query is held. Once each time it is, by whoever comes
-    /// first.
+    /// Has the segments put away what they keep between orders, when the query is held. Once for each hold, by the
+    /// first thread that comes.
     pub(crate) fn put_away(&self, ticker: Option<&Ticker<'_>>) {
         if !self.query.is_held() || self.counters.put_away.swap(true, SeqCst) {
             return;
@@ -396,7 +399,7 @@ impl QueryRun {
             let state = &self.segments[id as usize];
             let context = WorkContext::new(self.id, SegmentId(id), WorkerId(0), &host);
             if state.life.is_open() {
-                // As a claim does: nobody finishes the segment meanwhile.
+                // As a claim does: the segment is not finished meanwhile.
                 if state.life.enter() {
                     self.guard_long(id, || state.segment.put_away(&context));
                 }
@@ -538,14 +541,14 @@ impl QueryRun {
         self.counters.gate.notify(1);
     }
 
-    /// Before the caller looks for work: if nobody else is at work, the number of claims so far.
+    /// Before the caller looks for work: the number of claims so far, if no other thread is at work.
     pub(crate) fn quiet(&self) -> Option<u64> {
         let quiet = self.counters.visitors.load(SeqCst) == 0 && !self.query.is_held();
         quiet.then(|| self.claims.load(SeqCst))
     }
 
     /// After the caller looked and found nothing: whether nothing can happen any more. That is so if
-    /// nobody was at work before and after, nobody claimed anything in between, and no segment was
+    /// no thread was at work before and after, nothing was claimed in between, and no segment was
     /// opened, fed or finished; for only a running order or a finishing segment can make work, and
     /// both count as a visitor as long as they last.
     pub(crate) fn is_stalled(&self, quiet_before: Option<u64>, key: GateKey) -> bool {
@@ -563,7 +566,7 @@ impl QueryRun {
         self.fail(Box::new(Stalled { segment }));
     }
 
-    /// What `run` returns. Called once, after everybody else has left.
+    /// What `run` returns. Called once, after all other threads have left.
     pub(crate) fn result(&self) -> Result<QueryReport, Failure> {
         if let Some(failure) = lock(&self.failure).take() {
             return Err(failure);
@@ -578,7 +581,7 @@ impl QueryRun {
     }
 
     /// What is kept of a run that is recorded, for its trace; `admitted` is when it was let in. Called once, after
-    /// everybody else has left.
+    /// all other threads have left.
     pub(crate) fn record(&self, admitted: u64) -> Option<RunRecord> {
         let orders = self.recorder.as_ref()?.take();
         let begun = self.counters.begun;
@@ -623,7 +626,7 @@ impl QueryRun {
         state.life.open();
         match total {
             Some(total) => usize::try_from(total).unwrap_or(MANY),
-            // Streaming input that nobody has announced will be announced.
+            // Streaming input that was not announced yet will be.
             None if state.has_streaming_producers && state.fed.load(SeqCst) == 0 => 1,
             None => MANY,
         }
@@ -642,7 +645,7 @@ impl QueryRun {
         }
     }
 
-    /// Takes one claim or order off; whoever takes the last one off a drained segment finishes it.
+    /// Takes one claim or order off; the thread that takes the last one off a drained segment finishes it.
     fn release(&self, id: u32) {
         let state = &self.segments[id as usize];
         if !state.life.leave() || self.stopped() || self.guard_long(id, || state.segment.finish()).is_none() {
@@ -678,7 +681,7 @@ impl QueryRun {
         });
     }
 
-    /// Something may be claimable: those who are about to sleep look again, and up to `hands`
+    /// Something may be claimable: threads about to sleep look again, and up to `hands`
     /// sleepers wake, the caller first.
     pub(crate) fn happened(&self, hands: usize) {
         let caller = self.counters.gate.notify(hands.min(1));

@@ -10,7 +10,7 @@ use workorder::OrderRecord;
 
 /// Records of a run, over all of its threads: 80 bytes each.
 const RECORDS_MAX: usize = 32 << 10;
-/// Of one thread.
+/// The smallest bound of one thread's buffer.
 const RECORDS_MIN: usize = 256;
 
 /// One thread's records.
@@ -20,7 +20,7 @@ pub(crate) struct Records {
     max: usize,
 }
 
-/// A run's.
+/// The records of one run.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     buffers: Pool<Records>,
@@ -28,7 +28,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// For a run that so many threads may serve at a time.
+    /// A recorder for a run that `workers` threads may serve at a time.
     pub(crate) fn new(workers: usize) -> Self {
         Recorder { buffers: Pool::new(), max: (RECORDS_MAX / workers.max(1)).max(RECORDS_MIN) }
     }
@@ -38,7 +38,7 @@ impl Recorder {
         self.buffers.checkout(|| Records { kept: Vec::new(), max: self.max })
     }
 
-    /// All records in the order of their beginning. Nobody has a buffer any more.
+    /// All records in the order of their beginning. Called after all threads have given their buffers back.
     pub(crate) fn take(&self) -> Vec<OrderRecord> {
         let mut buffers = self.buffers.drain().into_iter().map(|records| records.kept);
         let mut all = buffers.next().unwrap_or_default();

@@ -7,14 +7,14 @@ use std::time::Duration;
 use sync::StopReason;
 use workorder::{OrderRecord, QueryId};
 
-/// Measured over one run.
+/// What was measured over one run that ended well.
 #[derive(Clone, Debug)]
 pub struct QueryReport {
-    /// The run.
+    /// The query that was run.
     pub query: QueryId,
-    /// From the call of `run` to its return.
+    /// The time from the run's beginning to its end.
     pub wall: Duration,
-    /// By position in the DAG.
+    /// The segments, by position in the DAG.
     pub segments: Vec<SegmentReport>,
 }
 
@@ -32,15 +32,15 @@ pub struct RunRecord {
     pub begun: u64,
     /// From then on until the load controller had let it in.
     pub queued: u64,
-    /// From its beginning to its end.
+    /// From the run's beginning to its end.
     pub wall: u64,
-    /// By position in the DAG.
+    /// The segments, by position in the DAG.
     pub segments: Vec<SegmentReport>,
-    /// In the order of their beginning, which is counted from that of the run.
+    /// Work orders by the time of their beginning, which is counted from that of the run.
     pub orders: Vec<OrderRecord>,
 }
 
-/// Measured over one segment of one run.
+/// What was measured over one segment of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SegmentReport {
     /// The segment's own name.
@@ -80,9 +80,9 @@ impl std::error::Error for Stopped {}
 /// A segment broke an invariant of its own. An internal error, never the user's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panicked {
-    /// The segment.
+    /// The segment's name.
     pub segment: String,
-    /// What it said.
+    /// The panic's message.
     pub message: String,
 }
 
@@ -94,11 +94,11 @@ impl fmt::Display for Panicked {
 
 impl std::error::Error for Panicked {}
 
-/// All segments wait for input that nobody will make. An internal error: without this answer the
+/// All segments wait for input that none will make. An internal error: without this answer the
 /// query would hang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stalled {
-    /// The first segment that is not finished.
+    /// Name of the first segment that is open, or else not finished.
     pub segment: String,
 }
 

@@ -1,9 +1,11 @@
 //! The roster: queries whose work orders may be claimed, and which of them the next one comes from.
 //!
 //! The lock is held for as long as a choice takes, some ten nanoseconds a query. Nothing else is locked under it.
+//! Workers come here before each order while several queries are active (`worker.rs`), callers when a run begins and
+//! ends.
 //!
 //! *Visits.* A worker may keep a reference to a query only between `choose` and `dismiss`, which count it; so its caller,
-//! who takes it off the roster first, knows when nobody refers to its segments any more.
+//! which takes it off the roster first, knows when no other thread refers to its segments.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -60,7 +62,7 @@ fn candidate(run: &QueryRun, allowed: bool) -> Candidate {
 pub(crate) enum Choice {
     /// Claim from this query.
     Serve(Arc<QueryRun>),
-    /// Give the place to who may serve this query, whose turn it is.
+    /// Give the place to a thread that may serve this query, whose turn it is.
     Yield(Arc<QueryRun>),
 }
 
@@ -90,7 +92,7 @@ impl Foreman {
         let turn = enforcer.choose(now, view);
         let at = turn.serve?;
         match turn.barred.map(|barred| &runs[barred]) {
-            // Somebody is there who may serve it.
+            // A thread is there that may serve it.
             Some(other) if other.counters.wants_place.load(SeqCst) || self.has_idle_thread() => {
                 Some(Choice::Yield(self.visit(other)))
             }
@@ -114,7 +116,7 @@ impl Foreman {
         roster.runs.iter().find(awaited).map(|run| self.visit(run))
     }
 
-    /// Begins a visit. Only under the lock: who then takes the query off the list sees the visitor.
+    /// Begins a visit. Only under the lock: a caller that then takes the query off the roster sees the visitor.
     fn visit(&self, query: &Arc<QueryRun>) -> Arc<QueryRun> {
         query.counters.visitors.fetch_add(1, SeqCst);
         Arc::clone(query)
@@ -130,7 +132,7 @@ impl Foreman {
         }
     }
 
-    /// Called after a place was given back while work may be claimable: somebody else looks.
+    /// Called after a place was given back while work may be claimable: wakes another thread to look for it.
     pub(crate) fn hand_over(self: &Arc<Self>, leaver: &QueryRun) {
         if self.active() <= usize::from(leaver.ended()) {
             return;

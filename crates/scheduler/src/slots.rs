@@ -1,4 +1,4 @@
-//! What each worker is about, for the views: a line of counters a place, written by whoever has the place.
+//! What each worker executes, for the views: one cache line of counters for each place, written by its thread alone.
 
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -24,7 +24,7 @@ pub(crate) struct WorkerSlots(Box<[Slot]>);
 /// A place and what goes on there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerStatus {
-    /// The place.
+    /// The place's number, from 0.
     pub worker: WorkerId,
     /// The order that is executed there, if any: its query, its segment, and for how many nanoseconds.
     pub order: Option<(QueryId, SegmentId, u64)>,
@@ -50,12 +50,12 @@ impl WorkerSlots {
         let slot = &self.0[worker.0 as usize];
         slot.query.store(0, Relaxed);
         let nanoseconds = now.saturating_sub(slot.since.load(Relaxed));
-        // Only whoever has the place writes.
+        // Only the thread that has the place writes.
         slot.orders.store(slot.orders.load(Relaxed) + 1, Relaxed);
         slot.busy_nanoseconds.store(slot.busy_nanoseconds.load(Relaxed) + nanoseconds, Relaxed);
     }
 
-    /// The order stands still, and the place is somebody else's meanwhile.
+    /// The order stands still, and its place is lent to another thread meanwhile.
     pub(crate) fn vacate(&self, worker: WorkerId) {
         self.0[worker.0 as usize].query.store(0, SeqCst);
     }

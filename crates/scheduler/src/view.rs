@@ -1,5 +1,8 @@
 //! What can be seen: queries, their operators, workers. Counts are read one by one while everything goes on, so sums of
 //! one answer may miss each other by an order.
+//!
+//! No state of its own: each call copies what it finds in the roster, the door, the queries' counters and the worker
+//! slots, with the roster's lock held only for the shares. The engine's system views and metrics call it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +19,13 @@ use crate::{Progress, Scheduler};
 /// A query as it is now.
 #[derive(Clone, Debug)]
 pub struct QueryStatus {
-    /// Its number.
+    /// Its number, unique in the process.
     pub id: QueryId,
-    /// The session's number.
+    /// The number of its session.
     pub session: u64,
-    /// Whom the session goes by, if it said so.
+    /// The session's role, if it has one.
     pub role: Option<Arc<str>>,
-    /// The statement.
+    /// The statement, as [`crate::QuerySpec`] gave it.
     pub text: Arc<str>,
     /// What it is about.
     pub state: QueryState,
@@ -34,7 +37,7 @@ pub struct QueryStatus {
     pub elapsed: Duration,
     /// Charged to it: planning and work orders.
     pub charged: Duration,
-    /// Of these, planning.
+    /// The part of `charged` that went to planning.
     pub planning: Duration,
     /// Charged to its account: to all of its session, as a rule.
     pub account_charged: Duration,
@@ -48,15 +51,15 @@ pub struct QueryStatus {
     pub memory_max: u64,
     /// Threads inside its work orders.
     pub workers: usize,
-    /// As many as may be.
+    /// Threads that may be inside its work orders at a time.
     pub workers_max: usize,
-    /// Of the run that is with the scheduler.
+    /// Progress of the run that is with the scheduler; zeros without one.
     pub progress: Progress,
     /// What is left of the segments that have started, with the workers it has now; `None` while nothing is known.
     pub time_left: Option<Duration>,
 }
 
-/// What a segment is about.
+/// The states of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperatorState {
     /// Its input is not there yet.
@@ -68,7 +71,7 @@ pub enum OperatorState {
 }
 
 impl OperatorState {
-    /// As the views have it.
+    /// The word that views show.
     pub fn name(self) -> &'static str {
         match self {
             OperatorState::Waiting => "waiting",
@@ -81,9 +84,9 @@ impl OperatorState {
 /// A segment of a query's present run.
 #[derive(Clone, Debug)]
 pub struct OperatorStatus {
-    /// The query.
+    /// The query that it works for.
     pub query: QueryId,
-    /// The segment's position.
+    /// The segment's position in its plan.
     pub segment: usize,
     /// Its name: the operators in it.
     pub name: String,
@@ -93,9 +96,9 @@ pub struct OperatorStatus {
     pub orders: u64,
     /// Executions going on.
     pub running: usize,
-    /// Units executed, and in all; 0 of 0 while that is not known.
+    /// Units executed so far.
     pub units_done: u64,
-    /// See `units_done`.
+    /// Units in all; 0 while that is not known.
     pub units_total: u64,
     /// Rows counted.
     pub rows: u64,

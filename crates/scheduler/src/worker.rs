@@ -5,10 +5,9 @@
 //!
 //! *Held queries.* A query that is paused or suspended is not claimed from, and its orders that run stop at their next
 //! batch, in their midst if need be: the thread waits there and lends its place to others. Before that, states that are
-//! worth it go to files: an order has a few milliseconds for its own, and whoever stands still first, or the query's caller,
-//! has the segments put away what no order is at. Another query's caller does not
-//! wait so, since its own query might end meanwhile: it carries the order out, and takes only short ones of others
-//! (`roster.rs`).
+//! worth it go to files: an order has a few milliseconds for its own, and the first thread that stands still, or the
+//! query's caller, has the segments put away what no order is at. Another query's caller does not wait so, since its
+//! own query might end meanwhile: it carries the order out, and takes only short ones of others (`roster.rs`).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -33,7 +32,7 @@ const CHECKS_PER_LOOK: u32 = 4;
 /// takes microseconds, but the sink that holds the state may be some batches away.
 const PUT_AWAY_GRACE: u64 = 5_000_000;
 
-/// How often a query that waits for memory looks: giving memory back wakes nobody.
+/// How often a query that waits for memory polls: giving memory back wakes no thread.
 const MEMORY_POLL: Duration = Duration::from_millis(2);
 
 /// Nanoseconds that a worker waits for the next segment of a query of a higher tier.
@@ -75,8 +74,9 @@ pub(crate) fn enclosing_place(foreman: &Arc<Foreman>) -> Option<WorkerId> {
     inside.and_then(|(address, place)| (address == Arc::as_ptr(foreman).addr()).then_some(place))
 }
 
-/// The life of pool thread `number`. It is not kept on a core unless somebody wants it: callers, which work too, are not
-/// ours to keep, and a thread whose core a caller happens to run on waits for milliseconds beside a free core.
+/// The life of pool thread `number`. It is kept on a core only where a placement was set: callers, which work too,
+/// are not ours to keep, and a thread whose core a caller happens to run on waits for milliseconds while another is
+/// free.
 pub(crate) fn pool_thread(foreman: &Arc<Foreman>, number: usize) {
     let mut placements = 0;
     loop {
@@ -152,8 +152,9 @@ impl Worker<'_> {
         Some(Break::Nothing)
     }
 
-    /// Between two segments of a query of a higher tier there is nothing to claim for some microseconds. Who took an order
-    /// of a lower tier then would miss the first part of the next segment. Returns whether it came.
+    /// Between two segments of a query of a higher tier there is nothing to claim for some microseconds. A worker
+    /// that took an order of a lower tier then would miss the first part of the next segment. Returns whether it
+    /// came.
     fn awaits_higher(&self, query: &QueryRun) -> bool {
         let Some(higher) = self.foreman.awaited(query) else { return false };
         let begun = self.foreman.now();
@@ -186,7 +187,7 @@ impl Worker<'_> {
             if let Some(ticker) = self.ticker {
                 ticker.poll();
             }
-            // A deadline is also the business of those who are not the caller.
+            // Workers watch the deadline of every query, not only its caller.
             query.cancel.check_clock();
             self.offer_core(query);
             let others = !self.alone && self.foreman.active() > 1;
@@ -204,7 +205,7 @@ impl Worker<'_> {
         }
     }
 
-    /// What the thread is near to. Inside another order there is nobody to leave work to.
+    /// What the thread is near to. Inside another order no other worker could take work that is left.
     fn near(&self) -> Near<'_> {
         let near = self.foreman.nodes.near();
         Near { strict: near.strict && !self.alone, ..near }
@@ -276,13 +277,13 @@ struct Surroundings<'a> {
     held: Cell<u64>,
     /// What the thread held when the order began.
     bytes_before: i64,
-    /// Of what it grew by since then, what the query knows already.
+    /// The part of its growth since then that the query was told already.
     bytes_told: Cell<i64>,
     /// When the order first saw that its query is held; 0: it is not, or the order stood still for that already.
     held_since: Cell<u64>,
     /// The order puts a state away, and does not stand still in the midst of that.
     undisturbed: Cell<bool>,
-    /// Its place is lent: who waits inside a wait has none to lend.
+    /// Its place is lent: a wait inside a wait has none to lend.
     aside: Cell<bool>,
 }
 

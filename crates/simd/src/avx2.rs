@@ -1,4 +1,10 @@
 //! AVX2: comparisons give byte masks, which `movemask` turns into bits.
+//!
+//! Integers are tested against a range by one unsigned comparison, `x - low <= span`; AVX2 has none, so it is made of
+//! `min` and equality, or for 64 bits of a signed comparison with the top bits flipped. The range tests take whole
+//! words of 64 rows: `range` does the last rows with the scalar twins. All of this may run only where `level()` says
+//! that the processor has AVX2. `flip` is all ones to negate a test; `anew` writes the words instead of narrowing
+//! them.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -196,13 +202,13 @@ struct Pair(__m256i, __m256i);
 
 impl crate::lanes::Lanes for Pair {
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn load(from: *const u64) -> Self {
         // SAFETY: the caller promises eight words and the level, as for all functions below.
         unsafe { Pair(_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(4).cast())) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn store(self, to: *mut u64) {
         // SAFETY: see `load`.
         unsafe {
@@ -211,31 +217,31 @@ impl crate::lanes::Lanes for Pair {
         }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn splat(word: u64) -> Self {
         // SAFETY: see `load`.
         unsafe { Pair(_mm256_set1_epi64x(word as i64), _mm256_set1_epi64x(word as i64)) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { Pair(_mm256_and_si256(self.0, other.0), _mm256_and_si256(self.1, other.1)) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn and_not(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { Pair(_mm256_andnot_si256(other.0, self.0), _mm256_andnot_si256(other.1, self.1)) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn or(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { Pair(_mm256_or_si256(self.0, other.0), _mm256_or_si256(self.1, other.1)) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn is_zero(self) -> bool {
         // SAFETY: see `load`.
         unsafe {
@@ -244,7 +250,7 @@ impl crate::lanes::Lanes for Pair {
         }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn stretch<const LOW: bool, const HIGH: bool>(
         plan: &Plan<'_>,
         first: usize,
@@ -257,7 +263,7 @@ impl crate::lanes::Lanes for Pair {
         unsafe { stretch::<LOW, HIGH>(plan, first, segments, words, listed, listed_max) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn some(self) -> usize {
         // SAFETY: see `load`.
         unsafe {

@@ -1,4 +1,9 @@
 //! AVX-512: comparisons give mask registers, so a word of 64 rows is a few masks side by side.
+//!
+//! Integers are tested against a range by one unsigned comparison, `x - low <= span`. The range tests and look-ups
+//! take whole words of 64 rows: `range` and `lookup` do the last rows with the scalar twins. All of this may run only
+//! where `level()` says that the processor has all of the level's extensions. `flip` is all ones to negate a test;
+//! `anew` writes the words instead of narrowing them.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -273,49 +278,49 @@ pub(crate) unsafe fn differing(values: &[i64], whole: usize, words: &mut Vec<u64
 /// A segment of bit slices in one register.
 impl crate::lanes::Lanes for __m512i {
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn load(from: *const u64) -> Self {
         // SAFETY: the caller promises eight words and the level, as for all functions below.
         unsafe { _mm512_loadu_si512(from.cast()) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn store(self, to: *mut u64) {
         // SAFETY: see `load`.
         unsafe { _mm512_storeu_si512(to.cast(), self) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn splat(word: u64) -> Self {
         // SAFETY: see `load`.
         unsafe { _mm512_set1_epi64(word as i64) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { _mm512_and_si512(self, other) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn and_not(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { _mm512_andnot_si512(other, self) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn or(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { _mm512_or_si512(self, other) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn is_zero(self) -> bool {
         // SAFETY: see `load`.
         unsafe { _mm512_test_epi64_mask(self, self) == 0 }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn stretch<const LOW: bool, const HIGH: bool>(
         plan: &Plan<'_>,
         first: usize,
@@ -328,13 +333,13 @@ impl crate::lanes::Lanes for __m512i {
         unsafe { stretch::<LOW, HIGH>(plan, first, segments, words, listed, listed_max) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn some(self) -> usize {
         // SAFETY: see `load`.
         unsafe { _mm512_test_epi64_mask(self, self).count_ones() as usize }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn list(self, first: u32, words: *mut u64, numbers: *mut u32) -> usize {
         // SAFETY: see `load`; there is room for eight words and numbers.
         unsafe {

@@ -1,4 +1,9 @@
 //! The loops of `masked` and `substring` with AVX-512; the scalar twins stand there.
+//!
+//! A batch's few groups have a mask for each 64 rows, which is what a mask register holds: values are loaded once and
+//! added under each group's mask in turn. The number of groups `G` is a constant, so that the totals stay in
+//! registers. Loads are masked to the rows that exist, so the last, partial word needs no loop of its own. The safe
+//! functions of `masked`, `cells` and `substring` check lengths and the level before they call these.
 
 use std::arch::x86_64::*;
 

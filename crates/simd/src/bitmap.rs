@@ -1,9 +1,17 @@
 //! A selection of rows: one bit a row, row 0 in the lowest bit of the first word. Bits past the last row are zero.
+//!
+//! ```text
+//!  words  | rows 0..64 | rows 64..128 | ... | last rows, then zeros |      len.div_ceil(64) words
+//! ```
+//! Scans narrow a bitmap predicate by predicate: the kernels of this crate clear bits of its words. Counting,
+//! comparing and iterating rely on the zeros past the last row, so code that writes whole words (`words_mut`,
+//! `reset_unwritten`) ends with `clear_tail`. The `reset_*` functions keep the memory for the next use.
 
 use std::ops::Range;
 
 use crate::append_indices;
 
+/// One bit for each of `len` rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bitmap {
     words: Vec<u64>,
@@ -21,6 +29,7 @@ impl Bitmap {
         bitmap.clear_tail();
         bitmap
     }
+    /// Selects the rows for which `test` is true; it is called once a row, in order.
     pub fn from_fn(len: usize, mut test: impl FnMut(usize) -> bool) -> Self {
         let mut bitmap = Bitmap::empty(len);
         for row in 0..len {
@@ -48,12 +57,12 @@ impl Bitmap {
         self.words.resize(len.div_ceil(64), 0);
         self.len = len;
     }
-    /// Makes it `len` rows, for who writes all words: until then these hold anything.
+    /// Makes it `len` rows for a caller that writes all words: until then these hold anything.
     pub fn reset_unwritten(&mut self, len: usize) {
         self.words.resize(len.div_ceil(64), 0);
         self.len = len;
     }
-    /// Clears the bits past the last row, for who has written whole words.
+    /// Clears the bits past the last row, after whole words have been written.
     pub fn clear_tail(&mut self) {
         if self.len % 64 != 0 {
             if let Some(last) = self.words.last_mut() {
@@ -65,31 +74,37 @@ impl Bitmap {
     pub fn len(&self) -> usize {
         self.len
     }
+    /// Whether there is no row at all; a bitmap of unselected rows is not empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+    /// The bits, 64 rows a word.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
-    /// Whoever writes must leave the bits past the last row zero.
+    /// The bits, to write. The caller must leave the bits past the last row zero.
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
     }
+    /// Whether the row is selected. Panics when it is out of range, as do `set` and `clear`.
     #[inline]
     pub fn get(&self, row: usize) -> bool {
         assert!(row < self.len, "row out of range");
         self.words[row / 64] >> (row % 64) & 1 == 1
     }
+    /// Selects the row.
     #[inline]
     pub fn set(&mut self, row: usize) {
         assert!(row < self.len, "row out of range");
         self.words[row / 64] |= 1 << (row % 64);
     }
+    /// Takes the row out of the selection.
     #[inline]
     pub fn clear(&mut self, row: usize) {
         assert!(row < self.len, "row out of range");
         self.words[row / 64] &= !(1 << (row % 64));
     }
+    /// Selects no row; the length stays.
     pub fn clear_all(&mut self) {
         self.words.fill(0);
     }
@@ -103,9 +118,11 @@ impl Bitmap {
             row += count;
         }
     }
+    /// Selects the rows of the range; panics when it leaves the bitmap.
     pub fn set_range(&mut self, rows: Range<usize>) {
         self.for_words(rows, |word, bits| *word |= bits);
     }
+    /// Takes the rows of the range out of the selection; panics when it leaves the bitmap.
     pub fn clear_range(&mut self, rows: Range<usize>) {
         self.for_words(rows, |word, bits| *word &= !bits);
     }
@@ -113,6 +130,7 @@ impl Bitmap {
     pub fn count(&self) -> usize {
         count_ones(&self.words)
     }
+    /// Number of selected rows in the range; panics when it leaves the bitmap.
     pub fn count_range(&self, rows: Range<usize>) -> usize {
         assert!(rows.start <= rows.end && rows.end <= self.len, "rows out of range");
         if rows.is_empty() {
@@ -125,24 +143,30 @@ impl Bitmap {
         let all: usize = self.words[first..=last].iter().map(|w| w.count_ones() as usize).sum();
         all - before.count_ones() as usize - after.count_ones() as usize
     }
+    /// Whether no row is selected.
     pub fn none(&self) -> bool {
         self.words.iter().all(|w| *w == 0)
     }
+    /// Whether every row is selected.
     pub fn all(&self) -> bool {
         self.count() == self.len
     }
+    /// Keeps the rows that `other`, of the same length, selects as well.
     pub fn and(&mut self, other: &Bitmap) {
         assert_eq!(self.len, other.len, "bitmaps of one length");
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
     }
+    /// Keeps the rows that `other`, of the same length, does not select.
     pub fn and_not(&mut self, other: &Bitmap) {
         assert_eq!(self.len, other.len, "bitmaps of one length");
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
     }
+    /// Selects the rows that `other`, of the same length, selects as well.
     pub fn or(&mut self, other: &Bitmap) {
         assert_eq!(self.len, other.len, "bitmaps of one length");
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
     }
+    /// Selects exactly the rows that were not selected.
     pub fn negate(&mut self) {
         self.words.iter_mut().for_each(|w| *w = !*w);
         self.clear_tail();

@@ -22,11 +22,14 @@ dispatch! {
 /// Bounds of floats: least and greatest that are not NaN (`None` when there is none), and whether there is a NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FloatBounds<T> {
+    /// Least and greatest value, NaN left out.
     pub range: Option<(T, T)>,
+    /// Whether some value is NaN.
     pub nan: bool,
 }
 
 dispatch! {
+    /// The bounds of a slice.
     pub fn float_bounds<T: Float>(values: &[T]) -> FloatBounds<T> {
         let (mut low, mut high, mut nan) = (T::INFINITY, T::NEGATIVE_INFINITY, false);
         for value in values {

@@ -1,6 +1,7 @@
 //! Bytes seen as slices of numbers, checked for length and alignment.
 
 mod sealed {
+    /// Keeps [`Plain`](super::Plain) to the types listed here.
     pub trait Sealed {}
 }
 

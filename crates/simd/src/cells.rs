@@ -8,11 +8,11 @@
 //! Places and words are made for `STEP_ROWS` rows at a time, by plain loops that the compiler vectorises, and stay in
 //! the first-level cache; the additions are scalar. Rows that were not selected are set aside: they add to spare
 //! places behind the cells, several, since additions to one place wait for each other. For the same reason a small
-//! table is kept several times. Whoever chooses the shifts sees to it that no sum runs into the next one.
+//! table is kept several times. The caller chooses the shifts so that no sum runs into the next one.
 
 use crate::{Code, Level, dispatch, level};
 
-/// Rows of a step: their places, words and codes fit the first-level cache beside the table.
+/// Rows of a step: their places, words and codes fit the first-level cache together with the table.
 pub const STEP_ROWS: usize = 512;
 /// Places behind the cells, for rows that were not selected.
 pub const SPARE_PLACES: usize = 8;

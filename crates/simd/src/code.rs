@@ -7,8 +7,11 @@ use crate::cast::Plain;
 
 /// An unsigned code of 1, 2, 4 or 8 bytes.
 pub trait Code: Plain + Ord + std::fmt::Debug + Send + Sync {
+    /// The greatest code: all ones.
     const MAX: Self;
+    /// `self - other`, modulo the width.
     fn wrapping_sub(self, other: Self) -> Self;
+    /// The code, widened.
     fn to_u64(self) -> u64;
     /// The low bits of `value`.
     fn truncate(value: u64) -> Self;
@@ -65,7 +68,7 @@ macro_rules! code {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
-            // SAFETY: who calls keeps what the trait asks for.
+            // SAFETY: the caller keeps what the trait asks for.
             unsafe fn and_range_avx512(
                 values: &[Self],
                 low: Self,
@@ -79,7 +82,7 @@ macro_rules! code {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
-            // SAFETY: who calls keeps what the trait asks for.
+            // SAFETY: the caller keeps what the trait asks for.
             unsafe fn and_range_avx2(
                 values: &[Self],
                 low: Self,
@@ -93,7 +96,7 @@ macro_rules! code {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
-            // SAFETY: who calls keeps what the trait asks for.
+            // SAFETY: the caller keeps what the trait asks for.
             unsafe fn and_lookup_avx512(
                 codes: &[Self],
                 table: &[u8],
@@ -114,8 +117,11 @@ code!(u64, and_range_u64, and_range_u64, and_lookup_u64);
 
 /// An integer whose slices can be read as unsigned codes of the same width.
 pub trait Lane: Plain + Ord + Send + Sync {
+    /// The code type of the same width.
     type Unsigned: Code;
+    /// The same bits as a code.
     fn unsigned(self) -> Self::Unsigned;
+    /// The slice seen as codes, not copied.
     fn unsigned_slice(values: &[Self]) -> &[Self::Unsigned];
 }
 
@@ -146,9 +152,13 @@ lane!(i64, u64);
 
 /// A binary float.
 pub trait Float: Plain + PartialOrd + Send + Sync {
+    /// Below every number.
     const NEGATIVE_INFINITY: Self;
+    /// Above every number; NaN is not compared with it.
     const INFINITY: Self;
+    /// A quiet NaN.
     const NAN: Self;
+    /// Whether it is a NaN of any bits.
     fn is_nan(self) -> bool;
     /// # Safety
     /// As `Code::and_range_avx512`.
@@ -179,7 +189,7 @@ macro_rules! float {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
-            // SAFETY: who calls keeps what the trait asks for.
+            // SAFETY: the caller keeps what the trait asks for.
             unsafe fn and_range_avx512(
                 values: &[Self],
                 low: Self,
@@ -193,7 +203,7 @@ macro_rules! float {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
-            // SAFETY: who calls keeps what the trait asks for.
+            // SAFETY: the caller keeps what the trait asks for.
             unsafe fn and_range_avx2(
                 values: &[Self],
                 low: Self,

@@ -98,39 +98,39 @@ impl Words {
 
 impl Lanes for Words {
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn load(from: *const u64) -> Self {
         // SAFETY: the caller promises that the words are there.
         Words(unsafe { from.cast::<[u64; SEGMENT_WORDS]>().read() })
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn store(self, to: *mut u64) {
         // SAFETY: as above, to write.
         unsafe { to.cast::<[u64; SEGMENT_WORDS]>().write(self.0) }
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn splat(word: u64) -> Self {
         Words([word; SEGMENT_WORDS])
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn and(self, other: Self) -> Self {
         self.zip(other, |a, b| a & b)
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn and_not(self, other: Self) -> Self {
         self.zip(other, |a, b| a & !b)
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn or(self, other: Self) -> Self {
         self.zip(other, |a, b| a | b)
     }
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn is_zero(self) -> bool {
         self.0.iter().fold(0, |any, word| any | word) == 0
     }

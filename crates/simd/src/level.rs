@@ -1,21 +1,23 @@
 //! Which instruction set this process uses, and the ways to compile one loop for each.
 //!
 //! AVX-512 here means what Ice Lake and Zen 4 have (F, BW, DQ, VL, VBMI, VBMI2, VPOPCNTDQ): older parts take the AVX2
-//! path, so
-//! that there is one AVX-512 code path to test. `QUICKSTEP_SIMD=scalar|avx2|avx512` lowers the level, for measurements;
-//! `set_level` (`SET simd`) does so while the process runs. Neither can raise it above what the processor has. Every level
-//! gives the same results, so a change while queries run does no harm.
+//! path, so that there is one AVX-512 code path to test. `QUICKSTEP_SIMD=scalar|avx2|avx512` lowers the level, for
+//! measurements; `set_level` (`SET simd`) does so while the process runs. Neither can raise it above what the
+//! processor has. Every level gives the same results, so a change while queries run does no harm.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
+/// An instruction set that kernels are compiled for; a greater one includes the lesser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
+    /// No vector instructions beyond those that the compiler may use anywhere.
     Scalar,
     Avx2,
     Avx512,
 }
 
 impl Level {
+    /// The name that the setting `simd` and `QUICKSTEP_SIMD` use.
     pub fn name(self) -> &'static str {
         match self {
             Level::Scalar => "scalar",
@@ -23,6 +25,7 @@ impl Level {
             Level::Avx512 => "avx512",
         }
     }
+    /// The level of a name, in lower case; `None` for any other text.
     pub fn from_name(name: &str) -> Option<Level> {
         [Level::Scalar, Level::Avx2, Level::Avx512].into_iter().find(|level| level.name() == name)
     }
@@ -84,7 +87,7 @@ fn decide() -> Level {
 pub fn set_level(wanted: Option<Level>) -> Level {
     let best = detect();
     let chosen = wanted.map_or(best, |level| level.min(best));
-    // Nothing else is published by this: whoever reads the level reads one that the processor has.
+    // Nothing else is published by this: a reader of the level gets one that the processor has.
     LEVEL.store(chosen as u8, Relaxed);
     chosen
 }
@@ -93,7 +96,9 @@ pub fn set_level(wanted: Option<Level>) -> Level {
 /// is inlined is compiled with the level's instructions. Safe, so crates without `unsafe` use this rather than
 /// `dispatch!`.
 pub trait Kernel {
+    /// What the loop gives.
     type Output;
+    /// The loop. `run` and `run_at` call it with the level's instructions; a direct call compiles it without them.
     fn run(self) -> Self::Output;
 }
 

@@ -5,7 +5,9 @@ use crate::{Code, dispatch};
 /// Codes on a line: `value = base + code`, or `base - code` when it falls.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
+    /// The value of code 0.
     pub base: i64,
+    /// Whether values fall as codes rise.
     pub falls: bool,
 }
 

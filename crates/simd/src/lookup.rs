@@ -11,6 +11,7 @@ pub struct CodeTable {
 }
 
 impl CodeTable {
+    /// `accept` says for each code, from 0, whether it is accepted.
     pub fn new(accept: impl ExactSizeIterator<Item = bool>) -> Self {
         let codes = accept.len();
         let mut bytes = Vec::with_capacity((codes + 4).max(256));
@@ -22,9 +23,11 @@ impl CodeTable {
     pub fn len(&self) -> usize {
         self.codes
     }
+    /// Whether it speaks of no code.
     pub fn is_empty(&self) -> bool {
         self.codes == 0
     }
+    /// Whether the code is accepted; false past the table.
     pub fn accepts(&self, code: usize) -> bool {
         self.bytes.get(code).is_some_and(|b| *b != 0)
     }
@@ -35,6 +38,7 @@ impl CodeTable {
         let last = table.iter().rposition(|b| *b != 0)?;
         table[first..=last].iter().all(|b| *b != 0).then_some((first, last))
     }
+    /// Number of accepted codes.
     pub fn count(&self) -> usize {
         self.bytes[..self.codes].iter().filter(|b| **b != 0).count()
     }

@@ -65,7 +65,7 @@ pub trait Key: Lane + Into<i64> {
 macro_rules! pack64 {
     ($compress:ident, $mask:ty, $lanes:literal) => {
         #[inline(always)]
-        // SAFETY: who calls keeps what the trait asks for.
+        // SAFETY: the caller keeps what the trait asks for.
         unsafe fn pack64(from: *const Self, word: u64, to: *mut Self) -> usize {
             use std::arch::x86_64::*;
             let mut written = 0;
@@ -89,7 +89,7 @@ macro_rules! key {
         $(impl Key for $ty {
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
-            // SAFETY: who calls keeps what the trait asks for.
+            // SAFETY: the caller keeps what the trait asks for.
             unsafe fn widen8(from: *const Self) -> std::arch::x86_64::__m512i {
                 use std::arch::x86_64::*;
                 // SAFETY: the caller's promises; the loads are unaligned ones.
@@ -97,7 +97,7 @@ macro_rules! key {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
-            // SAFETY: who calls keeps what the trait asks for.
+            // SAFETY: the caller keeps what the trait asks for.
             unsafe fn widen8_narrow(from: *const Self) -> std::arch::x86_64::__m256i {
                 use std::arch::x86_64::*;
                 // SAFETY: as above.
@@ -107,7 +107,7 @@ macro_rules! key {
             pack64!($compress, $mask, $lanes);
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
-            // SAFETY: who calls keeps what the trait asks for.
+            // SAFETY: the caller keeps what the trait asks for.
             unsafe fn distances64(
                 from: *const Self,
                 low: i32,
@@ -136,7 +136,7 @@ fn same(lanes: std::arch::x86_64::__m256i) -> std::arch::x86_64::__m256i {
 impl Key for i64 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn widen8_narrow(_: *const Self) -> std::arch::x86_64::__m256i {
         unreachable!("lanes of 64 bits have no narrow form")
     }
@@ -144,7 +144,7 @@ impl Key for i64 {
     pack64!(_mm512_maskz_compress_epi64, u8, 8);
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn distances64(_: *const Self, _: i32, _: u32, _: u32) -> ([std::arch::x86_64::__m512i; 2], u64) {
         unreachable!("lanes of 64 bits have no narrow form")
     }
@@ -152,7 +152,7 @@ impl Key for i64 {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
+    // SAFETY: the caller keeps what the trait asks for.
     unsafe fn widen8(from: *const Self) -> std::arch::x86_64::__m512i {
         // SAFETY: the caller's promises; the load is an unaligned one.
         unsafe { std::arch::x86_64::_mm512_loadu_si512(from.cast()) }

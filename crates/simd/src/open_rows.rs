@@ -14,7 +14,7 @@ pub(crate) const OPEN_MANY: usize = 128;
 const ROOM: usize = OPEN_MANY + STRETCH;
 /// Rows that are looked at together.
 const ROWS: usize = 256;
-/// Of words that are not zero; those of a segment are written all.
+/// Room for words that are not zero; those of a segment are written all.
 const WORDS: usize = ROOM * OPEN_MAX + SEGMENT_WORDS;
 
 /// Segments of the selection with few open rows, and these rows' bits; behind `count` nothing is written yet.

@@ -72,7 +72,7 @@ fn in_range<T: Lane>(
 }
 
 /// Keeps the bits of values with `low <= value <= high`, and of NaN when `nan`; with `negate`, of the others. NaN is
-/// in no range by itself: the caller, who knows that NaN sorts above everything, says with `nan` whether it is meant.
+/// in no range by itself: the caller, for which NaN sorts above everything, says with `nan` whether it is meant.
 pub fn and_float_range<T: Float>(values: &[T], low: T, high: T, nan: bool, negate: bool, words: &mut [u64]) {
     and_float_range_at(level(), values, low, high, nan, negate, words);
 }

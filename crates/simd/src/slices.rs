@@ -21,6 +21,7 @@ use crate::{Level, level};
 
 /// Words of a segment.
 pub const SEGMENT_WORDS: usize = 8;
+/// Rows of a segment, one bit of each in every slice.
 pub const SEGMENT_ROWS: usize = SEGMENT_WORDS * 64;
 
 /// Slices that lie together: as many as decide most segments of uniform codes, the binary logarithm of their rows and
@@ -45,20 +46,26 @@ pub fn slice_at(bits: u32, stride: usize, slice: u32, at: usize) -> usize {
 /// The slices of a column: `bits` of them, `stride` words each, at `slice_at`.
 #[derive(Clone, Copy)]
 pub struct Slices<'a> {
+    /// All slices, as `slice_at` places them.
     pub words: &'a [u64],
+    /// Words of a slice: `SEGMENT_WORDS` for each segment.
     pub stride: usize,
+    /// Number of slices: bits of a code.
     pub bits: u32,
 }
 
 /// A range of codes, both ends in; with `negate` the codes outside.
 #[derive(Clone, Copy)]
 pub struct CodeRange {
+    /// The least code inside.
     pub low: u64,
+    /// The greatest code inside.
     pub high: u64,
+    /// Whether the codes outside are wanted instead.
     pub negate: bool,
 }
 
-/// The test of single rows, by their codes, for who has these at hand. Row 0 is the first of the selection.
+/// The test of single rows by their codes, where the caller has these at hand. Row 0 is the first of the selection.
 pub trait RowTest {
     /// Leaves of ascending rows those whose code is in the range, or outside if that is wanted, in front and in their
     /// order; tells how many they are. The rows are far apart: their codes are best asked for all before one is read.
@@ -536,7 +543,7 @@ impl<'a> Plan<'a> {
 }
 
 impl<L: Lanes> State<L> {
-    /// Of a segment of which nothing is known yet.
+    /// The state of a segment of which nothing is known yet.
     ///
     /// # Safety
     /// The processor has the level of `L`.

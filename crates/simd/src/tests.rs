@@ -1,4 +1,8 @@
 //! Every kernel at every level against the definition, on seeded random data.
+//!
+//! Each test runs a kernel at all of `Level::available()`, on lengths around whole words and vectors (`lengths`), and
+//! compares it with a plain loop that states what the kernel means. Seeds are fixed, so that failures repeat. A level
+//! that the processor does not have is not tested there.
 
 use crate::indices::append_indices_at;
 use crate::lookup::and_lookup_at;

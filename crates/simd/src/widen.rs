@@ -6,14 +6,19 @@ use crate::{Code, dispatch};
 
 /// An integer that codes are taken from and widened to; arithmetic wraps, because the codec has proved the range.
 pub trait Wide: Plain {
+    /// The code's low bits as a value.
     fn from_code(code: u64) -> Self;
+    /// The sum, wrapping.
     fn add(self, other: Self) -> Self;
+    /// The difference, wrapping.
     fn subtract(self, other: Self) -> Self;
+    /// The product, wrapping.
     fn multiply(self, other: Self) -> Self;
     /// Quotient of the values read as unsigned; the divisor is not zero.
     fn divide_unsigned(self, divisor: Self) -> Self;
     /// The low 64 bits.
     fn low_bits(self) -> u64;
+    /// Whether it is 1, for which a multiplication can be left out.
     fn is_one(self) -> bool;
 }
 

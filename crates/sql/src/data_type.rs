@@ -1,4 +1,9 @@
 //! Type names as the parser has them, to types.
+//!
+//! `column_type` resolves a name to a type: built-in names, aliases of other systems, nested types by their text
+//! (`type_names`), and types of CREATE TYPE through `Relations`. A type may ask for a limit that the engine's types
+//! do not keep, such as TIMESTAMP(3); `limited` splits it off, and casts and CHECKs apply it. Called for casts,
+//! columns and parameters.
 
 use std::borrow::Cow;
 

@@ -10,7 +10,7 @@ const NO_EXTENSIONS: &str = "there are no extensions: formats, object stores and
 const NO_UPKEEP: &str =
     "nothing needs it: statistics are kept as rows come, and blocks are tidied in the background";
 
-/// The first words of a statement, and what is said to who writes it.
+/// The first words of a statement, and the hint of its error.
 const STATEMENTS: [(&[&str], &str); 14] = [
     (&["use"], "USE takes the name of a schema or of a database; SHOW SCHEMAS and SHOW DATABASES list them"),
     (&["create", "database"], ONE_DATABASE),

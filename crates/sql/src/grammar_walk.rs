@@ -1,8 +1,8 @@
 //! Every clause that a statement may have is read or refused: a test over the syntax tree.
 //!
-//! The tree of each statement is walked as JSON. Where a field says something (it is not NULL, false or empty), the field is
-//! taken away, and the statement is planned again. A field whose absence makes no difference in any statement of the corpus
-//! and of `CLAUSES` is one that nothing reads: what it says would be accepted and ignored.
+//! The tree of each statement is walked as JSON. Where a field says something (it is not NULL, false or empty), the
+//! field is taken away, and the statement is planned again. A field whose absence makes no difference in any
+//! statement of the corpus and of `CLAUSES` is one that nothing reads: what it says would be accepted and ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

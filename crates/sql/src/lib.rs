@@ -5,8 +5,8 @@
 //! through `Relations`, which the engine implements over its catalog; nothing here knows the catalog or execution.
 //!
 //! The parser is `sqlparser` with PostgreSQL's grammar, and scalar functions without a kernel of ours are typed by
-//! DataFusion's function library; neither shows in the public interface. Binding, typing and the removal of correlated
-//! subqueries are ours (`bind`): docs/decisions/sql-binder.md says why.
+//! DataFusion's function library; neither shows in the public interface. Binding, typing and the removal of
+//! correlated subqueries are ours (`bind`): docs/decisions/sql-binder.md says why.
 //!
 //! Every failure is a `types::Error` with an SQLSTATE and, where there is a place to point at, a position in the text
 //! that was given to `split`. No input may panic or exhaust the stack (`stack`).
@@ -98,8 +98,8 @@ fn plan_tree(
     statement::plan(text, &parsed, relations, parameters)
 }
 
-/// Whether an expression's text names a type: behind `::` or AS, or before a quoted literal. A name without a schema may be
-/// that of any; `schema` is that of the type, where it is not the default one.
+/// Whether an expression's text names a type: behind `::` or AS, or before a quoted literal. A name without a schema
+/// may be that of any; `schema` is that of the type, where it is not the default one.
 pub fn names_type(text: &str, schema: Option<&str>, name: &str) -> bool {
     use syntax::{Keyword, Kind};
     let Ok(words) = words::Words::of(text) else { return false };

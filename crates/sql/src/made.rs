@@ -1,19 +1,21 @@
-//! Names of the calls that the converter makes of what the binder's tree has no node for; none can be written.
+//! Names of the calls and columns that the converter makes of syntax that the binder's tree has no node for. SQL can
+//! write none of these names without quotes.
 
-/// The function that `FROM (DESCRIBE ...)` is made into; no name that can be written.
+/// The function that `FROM (DESCRIBE ...)` is made into; its argument is the statement's text.
 pub(crate) const ROWS_OF: &str = "rows of a statement";
-/// What `LIMIT n%` is made into a call of; no name that can be written.
+/// The function that `LIMIT n%` is made into a call of.
 pub(crate) const PERCENT: &str = "percent of rows";
-/// What `*COLUMNS(...)` is made into a call of, where it is an argument.
+/// The function that `*COLUMNS(...)` is made into a call of, where it is an argument.
 pub(crate) const UNPACKED: &str = "columns as arguments";
-/// The function that they are made into; no name that can be written.
+/// The function that PIVOT and UNPIVOT statements are made into.
 pub(crate) const PIVOT_OF: &str = "pivot of a statement";
-/// What THEN ERROR gives its message to.
+/// The internal column that MERGE's THEN ERROR assigns its message to.
 pub(crate) const REFUSAL: &str = "merge error";
-/// What stands for all columns of the target, which get those of the source by their places, or by their names.
+/// Stands for all columns of MERGE's target, which get the columns of the source by position.
 pub(crate) const EVERY: &str = "every column";
+/// As `EVERY`, by name.
 pub(crate) const EVERY_BY_NAME: &str = "every column by name";
-/// What `value IN list` is made into a call of, the list first.
+/// The function that `value IN list` is made into a call of, the list first.
 pub(crate) const IN_LIST: &str = "value in list";
 /// How the name of `#2` is quoted.
 pub(crate) const POSITIONAL: char = '#';

@@ -1,9 +1,9 @@
 //! Markers of parameters in a statement's text, and the one shape of INSERT that many rows of parameters fit into.
 //!
-//! `?`, `$1`, `$name` and `:name` stand for values. The planner knows only numbers, so callers with named values have the
-//! names replaced (`numbered`), outside quotes and comments, and only those that they have values for: `a[1:b]` stays a
-//! slice. `row_of_insert` finds what stands in `INSERT INTO t (a, b) VALUES (?, ?)`, so that a host program's many rows
-//! become one INSERT ... SELECT over them.
+//! `?`, `$1`, `$name` and `:name` stand for values. The planner knows only numbers, so callers with named values have
+//! the names replaced (`numbered`), outside quotes and comments, and only those that they have values for: `a[1:b]`
+//! stays a slice. `row_of_insert` finds what stands in `INSERT INTO t (a, b) VALUES (?, ?)`, so that a host program's
+//! many rows become one INSERT ... SELECT over them.
 
 use std::ops::Range;
 
@@ -24,17 +24,20 @@ pub enum Marked {
 /// One marker, and the bytes it takes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
+    /// The marker's byte range in the text.
     pub range: Range<usize>,
+    /// The parameter that the marker means.
     pub marked: Marked,
 }
 
-/// The markers of a text, in their order. None where the text is none that can be read: running it tells what is wrong.
+/// The markers of a text, in their order. None where the text is none that can be read: running it tells what is
+/// wrong.
 pub fn markers(text: &str) -> Vec<Marker> {
     Words::of(text).map(|words| markers_of(&words)).unwrap_or_default()
 }
 
-/// The text with numbers in place of the names that `names` has, the first name's being 1; names that are not used are
-/// refused. Other markers must not be there.
+/// The text with numbers in place of the names that `names` has, the first name's being 1; names that are not used
+/// are refused. Other markers must not be there.
 pub fn numbered(text: &str, names: &[&str]) -> Result<String> {
     let mut used = vec![false; names.len()];
     let mut numbered = String::with_capacity(text.len());
@@ -95,6 +98,7 @@ pub struct RowOfInsert {
     pub table: String,
     /// As they are written; empty where they are not.
     pub columns: Vec<String>,
+    /// The values of the row, in order.
     pub items: Vec<Item>,
     /// ON CONFLICT and what follows it.
     pub rest: String,
@@ -103,7 +107,9 @@ pub struct RowOfInsert {
 /// What stands in an INSERT's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
+    /// A parameter alone.
     Parameter(Marked),
+    /// An expression without parameters, as it is written.
     Text(String),
 }
 
@@ -232,8 +238,8 @@ fn markers_of(words: &Words<'_>) -> Vec<Marker> {
     markers
 }
 
-/// Whether the token at a place, of the statement that begins at another, is the last one of an operand, whatever stands
-/// before it.
+/// Whether the token at a place, of the statement that begins at another, is the last one of an operand, whatever
+/// stands before it.
 fn ends_operand(words: &Words<'_>, begin: usize, at: usize) -> bool {
     let Some(token) = words.tokens.get(at).filter(|_| at >= begin) else { return false };
     match token.kind {

@@ -1,9 +1,9 @@
 //! Names as they stand in a statement, and how they match the names that exist.
 //!
-//! Files and other programs spell names as they like (`FlightNum`), while a statement folds what is not quoted to lower
-//! case. So matching has two rounds: a name first means what is spelled exactly so; only when nothing is, and only when it
-//! was not quoted, does it mean what differs in case alone. Two candidates of the second round are an error that shows
-//! both (`Pick::several`). Results keep the spelling of what was matched, not of the statement.
+//! Files and other programs spell names as they like (`FlightNum`), while a statement folds what is not quoted to
+//! lower case. So matching has two rounds: a name first means what is spelled exactly so; only when nothing is, and
+//! only when it was not quoted, does it mean what differs in case alone. Two candidates of the second round are an
+//! error that shows both (`Pick::several`). Results keep the spelling of what was matched, not of the statement.
 
 use sqlparser::ast::Ident;
 use types::{Error, Result, SqlState};
@@ -11,11 +11,14 @@ use types::{Error, Result, SqlState};
 /// A name in a statement: folded to lower case unless it was quoted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
+    /// The name, in lower case unless `quoted`.
     pub text: String,
+    /// Whether the name matches its exact spelling only.
     pub quoted: bool,
 }
 
 impl Name {
+    /// The name that an identifier of a statement means.
     pub fn of(ident: &Ident) -> Self {
         let quoted = ident.quote_style.is_some();
         let text = if quoted { ident.value.clone() } else { ident.value.to_lowercase() };
@@ -27,6 +30,7 @@ impl Name {
         Name { text: text.to_owned(), quoted: true }
     }
 
+    /// Whether `known` is spelled exactly like this name.
     pub fn is(&self, known: &str) -> bool {
         self.text == known
     }

@@ -14,6 +14,7 @@ pub(crate) fn position(text: &str, span: Span) -> Option<Position> {
 /// The line of a `Location` whose column is a byte's offset plus one.
 pub(crate) const LINE_OF_OFFSETS: u64 = 1 << 32;
 
+/// A parser's location as a position; `None` for line 0, which means no place.
 pub(crate) fn location(text: &str, at: Location) -> Option<Position> {
     if at.line == 0 {
         return None;
@@ -78,6 +79,7 @@ pub(crate) fn further(text: &str, known: Position, offset: usize) -> Position {
     }
 }
 
+/// The position of a byte of the text; `offset` must be on a character's boundary.
 pub(crate) fn at_offset(text: &str, offset: usize) -> Position {
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -100,6 +102,7 @@ impl<T> Placed<T> for Result<T> {
     }
 }
 
+/// The error with the position of a span, if the span has one.
 pub(crate) fn at(error: Error, text: &str, span: Span) -> Error {
     match position(text, span) {
         Some(place) if error.position().is_none() => error.at(place),

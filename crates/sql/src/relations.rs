@@ -1,4 +1,9 @@
 //! What the front end must be told about tables and files; the engine implements it.
+//!
+//! `Relations` is one statement's view of the catalog, the session's settings and the host's objects. Most methods
+//! have a default for callers without that part, such as tests. Names arrive folded to lower case unless they were
+//! quoted. A schema argument of None means that the name had no schema; methods that look names up then search the
+//! session's path.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,13 +14,18 @@ use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelationInfo {
+    /// Identifies the table to the executor, and in plans.
     pub id: TableId,
+    /// The table's name without its schema.
     pub name: String,
+    /// Names, types and nullability, in the table's order.
     pub columns: Schema,
+    /// The key columns; `None` without a primary key.
     pub primary_key: Option<Vec<usize>>,
+    /// The columns of each UNIQUE constraint, the primary key excluded.
     pub unique: Vec<Vec<usize>>,
-    /// By column, whether it has NULLs now: what is not declared NOT NULL may be planned as if it were. Empty where that is
-    /// not known.
+    /// By column, whether it has NULLs now: what is not declared NOT NULL may be planned as if it were. Empty where
+    /// that is not known.
     pub has_nulls: Vec<bool>,
     /// By column, the text of its DEFAULT.
     pub defaults: Vec<Option<String>>,
@@ -44,7 +54,9 @@ impl RelationInfo {
 /// A view: the text of its query, and the names of its first columns where they were given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewInfo {
+    /// Names of the first columns; further columns keep the names of the query.
     pub columns: Vec<String>,
+    /// The query, as SQL.
     pub text: String,
     /// The schema in which names of the text are looked for first; `None` for the default one.
     pub schema: Option<String>,
@@ -53,8 +65,11 @@ pub struct ViewInfo {
 /// A macro: an expression, or with `table` a query, over its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MacroInfo {
+    /// The parameters' names, with `name := default` where one has a default.
     pub parameters: Vec<String>,
+    /// The body, as SQL: an expression, or a query if `table` is set.
     pub text: String,
+    /// Whether the macro stands in FROM and returns rows.
     pub table: bool,
 }
 
@@ -69,17 +84,21 @@ pub enum NullOrder {
     /// As if they were larger than everything: last, and first in descending order.
     #[default]
     Largest,
+    /// As if they were smaller than everything: first, and last in descending order.
     Smallest,
+    /// First in both directions.
     First,
+    /// Last in both directions.
     Last,
 }
 
 impl NullOrder {
+    /// The values of the setting `default_null_order`, in the order of the variants.
     pub const NAMES: [&str; 4] =
         ["nulls_last_on_asc_first_on_desc", "nulls_first_on_asc_last_on_desc", "nulls_first", "nulls_last"];
     const ALL: [NullOrder; 4] = [NullOrder::Largest, NullOrder::Smallest, NullOrder::First, NullOrder::Last];
 
-    /// By those names, or by the systems that sort so.
+    /// The order of one of `NAMES`, or of the system that sorts so (`postgres`, `sqlite`); `None` for another text.
     pub fn named(text: &str) -> Option<NullOrder> {
         let text = text.trim().to_ascii_lowercase().replace(' ', "_");
         let name = match text.as_str() {
@@ -92,10 +111,12 @@ impl NullOrder {
         Self::NAMES.iter().position(|known| *known == name).map(|at| Self::ALL[at])
     }
 
+    /// The value of the setting `default_null_order` that selects this order.
     pub fn name(self) -> &'static str {
         Self::NAMES[Self::ALL.iter().position(|order| *order == self).unwrap_or(0)]
     }
 
+    /// Whether NULLs come first in a sort of this direction.
     pub fn first(self, descending: bool) -> bool {
         match self {
             NullOrder::Largest => descending,
@@ -109,30 +130,33 @@ impl NullOrder {
 /// What a function that lists the catalog gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SystemRows {
+    /// Names and types of the rows.
     pub columns: Schema,
+    /// One value for each column.
     pub rows: Vec<Vec<Value>>,
 }
 
-/// Microseconds since 1970.
+/// The system's time in microseconds since 1970; 0 for times before.
 pub fn clock() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// A number by chance.
+/// A random number, from the seed of the standard library's hash maps.
 pub fn chance() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// One statement's view of the catalog. `Sync`, because a deeply nested statement is planned on a thread with a larger
-/// stack.
+/// One statement's view of the catalog. `Sync`, because a deeply nested statement is planned on a thread with a
+/// larger stack.
 pub trait Relations: Sync {
-    /// The table of that name; `schema` is absent when the text had none. Names are already folded to lower case where
-    /// they were not quoted.
+    /// The table of that name; `schema` is absent when the text had none. Names are already folded to lower case
+    /// where they were not quoted.
     fn table(&self, schema: Option<&str>, name: &str) -> Result<Option<RelationInfo>>;
-    /// A file, or several by a pattern, as a relation. Options are those of COPY and of table functions, in lower case.
+    /// A file, or several by a pattern, as a relation. Options are those of COPY and of table functions, in lower
+    /// case.
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource>;
-    /// A file with what COPY ... FROM STDIN reads, which is of this format.
+    /// Stores what COPY ... FROM STDIN reads, which is of this format, and returns the path to read it from.
     fn standard_input(&self, format: &str) -> Result<String> {
         Err(Error::unsupported(format!("there is no standard input with {format} here")))
     }
@@ -146,47 +170,49 @@ pub trait Relations: Sync {
         }
         Ok(file)
     }
-    /// What a CSV file is found to be: the row of `sniff_csv`.
+    /// The dialect and columns that a CSV file is found to have: the row of `sniff_csv`.
     fn sniffed(&self, _path: &str, _options: &[(String, String)]) -> Result<SystemRows> {
         Err(types::Error::unsupported("sniff_csv is not supported here"))
     }
-    /// How many rows a table has, where that is known.
+    /// The number of rows of a table, for estimates; `None` where it is unknown.
     fn rows(&self, _table: TableId) -> Option<u64> {
         None
     }
-    /// The columns of a table's unique constraint of that name.
+    /// The columns of a table's unique constraint of that name; `None` when there is no such constraint.
     fn unique_constraint(&self, _table: TableId, _name: &str) -> Option<Vec<usize>> {
         None
     }
-    /// The view of that name.
+    /// The view of that name; `None` when there is none.
     fn view(&self, _schema: Option<&str>, _name: &str) -> Option<ViewInfo> {
         None
     }
-    /// The forms of the macro of that name.
+    /// The forms of the macro of that name, which differ in their parameters; empty when there is none.
     fn macro_named(&self, _schema: Option<&str>, _name: &str) -> Vec<MacroInfo> {
         vec![]
     }
-    /// The type that CREATE TYPE has given this name.
+    /// The type that CREATE TYPE has given this name; `None` when there is none.
     fn type_named(&self, _schema: Option<&str>, _name: &str) -> Option<Type> {
         None
     }
-    /// The names of those types in a schema, or where names without one are looked for.
+    /// The names of the types made by CREATE TYPE: those of a schema, or of the schemas that names without one are
+    /// looked up in.
     fn type_names(&self, _schema: Option<&str>) -> Vec<String> {
         vec![]
     }
-    /// What SET VARIABLE has set.
+    /// The value and type that SET VARIABLE has set; `None` for an unknown variable.
     fn variable(&self, _name: &str) -> Option<(Value, Type)> {
         None
     }
-    /// The function of the host program of that name.
+    /// The function that the host program registered under that name.
     fn external(&self, _name: &str) -> Option<External> {
         None
     }
-    /// Rows of the host program under a name that no table has.
+    /// Rows that the host program holds under a name; asked where no table has it.
     fn object(&self, _name: &str) -> Option<FileSource> {
         None
     }
-    /// The rows of a table function that lists the catalog, such as `quickstep_tables`.
+    /// The rows of a table function that lists the catalog, such as `quickstep_tables`; `None` when there is none of
+    /// that name.
     fn system(&self, _function: &str) -> Result<Option<SystemRows>> {
         Ok(None)
     }
@@ -194,8 +220,8 @@ pub trait Relations: Sync {
     fn answer(&self, _query: &str) -> Result<SystemRows> {
         Err(Error::unsupported("PIVOT must be given its values here").with_hint("write ON k IN ('a', 'b')"))
     }
-    /// The rows of a table function of the system with arguments, such as `which_secret`; `None` when there is none of
-    /// that name.
+    /// The rows of a table function of the system with arguments, such as `which_secret`; `None` when there is none
+    /// of that name.
     fn system_of(&self, _function: &str, _arguments: &[Value]) -> Result<Option<SystemRows>> {
         Ok(None)
     }
@@ -203,12 +229,12 @@ pub trait Relations: Sync {
     fn null_order(&self) -> NullOrder {
         NullOrder::default()
     }
-    /// The schema in which tables are made whose names have none.
+    /// The schema of new tables whose names have none.
     fn current_schema(&self) -> String {
         "main".to_owned()
     }
-    /// How other methods are told a schema that stands before a name, `database` before it if that is written too. A name
-    /// alone may be that of a database, whose default schema is meant then.
+    /// How other methods are told a schema that stands before a name, `database` before it if that is written too. A
+    /// name alone may be that of a database, whose default schema is meant then.
     fn schema_key(&self, database: Option<&str>, schema: &str) -> Result<String> {
         match database {
             None | Some("memory") => Ok(schema.to_owned()),
@@ -218,19 +244,19 @@ pub trait Relations: Sync {
             }
         }
     }
-    /// The same of a schema that is to be made or dropped, which is never a database.
+    /// As `schema_key`, for a schema that is to be created or dropped: a name alone is never a database.
     fn schema_to_change(&self, database: Option<&str>, schema: &str) -> Result<String> {
         self.schema_key(database, schema)
     }
-    /// The names of the database and the schema that a key means.
+    /// The database and the schema that a key of `schema_key` means.
     fn database_and_schema(&self, key: &str) -> (String, String) {
         ("memory".to_owned(), key.to_owned())
     }
-    /// The database of that name, as it is spelled.
+    /// The database of that name, in its own spelling; `None` when there is none.
     fn database_named(&self, name: &str) -> Option<String> {
         (name == "memory").then(|| name.to_owned())
     }
-    /// Whom the session goes by.
+    /// The user that `current_user` returns.
     fn current_user(&self) -> String {
         "quickstep".to_owned()
     }
@@ -239,23 +265,24 @@ pub trait Relations: Sync {
     fn search_in(&self, _schemas: Vec<String>) -> Vec<String> {
         vec![]
     }
-    /// The moment of the statement, in microseconds since 1970: asked at most once, when the text says `now()` or the like.
+    /// The time of the statement, in microseconds since 1970: asked at most once, where the text has `now()` or the
+    /// like.
     fn moment(&self) -> i64 {
         clock()
     }
-    /// A number that nobody has chosen: another one for each run of the statement.
+    /// A random number for samples without a seed: a different one for each run of the statement.
     fn seed(&self) -> u64 {
         chance()
     }
-    /// Names of those functions.
+    /// The names of the functions that `system` answers.
     fn system_functions(&self) -> &'static [&'static str] {
         &[]
     }
-    /// Tables, views and sequences of a schema, or of those in which names without one are looked for.
+    /// The tables, views and sequences of a schema, or of the schemas that names without one are looked up in.
     fn names_in(&self, _schema: Option<&str>) -> Vec<String> {
         self.table_names()
     }
-    /// Schemas there are.
+    /// The names of all schemas.
     fn schema_names(&self) -> Vec<String> {
         vec![]
     }

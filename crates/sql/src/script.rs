@@ -43,6 +43,7 @@ impl StatementText {
             None => error,
         }
     }
+    /// The position in the script of a position in the statement.
     pub(crate) fn in_its_script(&self, at: Position) -> Position {
         Position {
             line: at.line + self.line - 1,

@@ -9,6 +9,7 @@ use types::{Error, SqlState};
 use crate::place;
 use crate::words::Words;
 
+/// The form of CREATE SECRET, for hints.
 pub(crate) const SYNTAX: &str =
     "CREATE SECRET name (TYPE s3, KEY_ID '...', SECRET '...', SCOPE 's3://bucket')";
 
@@ -24,7 +25,7 @@ pub(crate) fn fault(text: &str, error: &SyntaxError) -> Option<Error> {
     })
 }
 
-/// Settings whose values nobody shall see.
+/// Settings whose values `masked` hides.
 const SECRET_SETTINGS: [&str; 4] =
     ["s3_access_key_id", "s3_secret_access_key", "s3_session_token", "azure_account_key"];
 
@@ -35,7 +36,8 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     if !lower.contains("secret") && !SECRET_SETTINGS.iter().any(|name| lower.contains(name)) {
         return Cow::Borrowed(text);
     }
-    // What follows a fault, such as a text without an end, is not understood: it is masked as a whole if it may matter.
+    // What follows a fault, such as a text without an end, is not understood: it is masked as a whole if it may
+    // matter.
     let (words, whole) = match Words::of(text) {
         Ok(words) => (words, true),
         Err(fault) => (before(text, fault.span.start as usize), false),
@@ -71,7 +73,7 @@ fn before(text: &str, fault: usize) -> Words<'_> {
     Words::of(text).unwrap_or(Words { text, tokens: vec![] })
 }
 
-/// The first token of a statement, of those in `[from, to)`, that nobody shall see.
+/// The first token to mask of a statement with the tokens `[from, to)`; `None` where it holds no secret.
 fn secret_from(words: &Words<'_>, from: usize, to: usize) -> Option<usize> {
     use Keyword as K;
     let word = |at: usize, known: &[K]| at < to && known.iter().any(|known| words.is(at, *known));

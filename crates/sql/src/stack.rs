@@ -28,6 +28,7 @@ pub(crate) fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> Result<T> 
     })
 }
 
+/// The error for statements whose nesting exceeds the bounds.
 pub(crate) fn too_deep() -> Error {
     Error::new(SqlState::StatementTooComplex, "the statement is nested too deeply")
         .with_hint("use IN for long lists of alternatives, or split the statement")

@@ -1,4 +1,8 @@
 //! Types as they are written, in statements and in texts.
+//!
+//! `Types` turns `syntax::tree::TypeName` into a type; nested types recurse with bounded depth. `named` reads a text
+//! outside the statement, so that its errors lose their place; `of_tree` and `row_of` read a part of the statement.
+//! Plain names go through `data_type`. Called by `data_type`, CREATE TYPE and the functions of JSON.
 
 use syntax::tree::{Name, TypeKind, TypeName};
 use types::{Error, Result, SqlState, Type, json};

@@ -2,13 +2,16 @@
 
 use syntax::{Keyword, Kind, SyntaxError, Token};
 
+/// The tokens of a text, by their index.
 pub(crate) struct Words<'t> {
+    /// The text that the tokens' spans refer to.
     pub text: &'t str,
     /// Without the end.
     pub tokens: Vec<Token>,
 }
 
 impl<'t> Words<'t> {
+    /// Splits the text into tokens; an error where one has no end or is no token of SQL.
     pub fn of(text: &'t str) -> Result<Self, SyntaxError> {
         let mut tokens = syntax::tokens(text)?;
         tokens.retain(|token| token.kind != Kind::End);
@@ -18,6 +21,7 @@ impl<'t> Words<'t> {
     pub fn is(&self, at: usize, word: Keyword) -> bool {
         self.tokens.get(at).is_some_and(|token| token.keyword == word)
     }
+    /// Whether a token of that kind stands at index `at`; false beyond the end.
     pub fn is_kind(&self, at: usize, kind: Kind) -> bool {
         self.tokens.get(at).is_some_and(|token| token.kind == kind)
     }

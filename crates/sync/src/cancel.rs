@@ -1,4 +1,4 @@
-//! The stop signal of one query: who may raise it and how it is seen.
+//! The stop signal of one query: how it is raised and how it is seen.
 //!
 //! ```text
 //!  byte of the state      bits 0 and 1: the reason, 0 to go on; set once, it stays until [`CancelToken::reset`]
@@ -19,7 +19,7 @@ use crate::stop::Place;
 /// Why a query should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StopReason {
-    /// Somebody asked for it.
+    /// A caller asked for it.
     Cancelled,
     /// Its deadline passed.
     Timeout,

@@ -11,7 +11,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The stack.
+/// States that are not checked out; the one given back last is on top.
 #[derive(Debug)]
 pub struct Pool<T> {
     idle: Mutex<Vec<T>>,
@@ -46,7 +46,7 @@ impl<T> Pool<T> {
         Ok(Checkout { pool: self, value: Some(value) })
     }
 
-    /// Takes a state by value, if there is one.
+    /// Takes the state given back last by value; `None` when all are checked out.
     pub fn take(&self) -> Option<T> {
         self.lock().pop()
     }
@@ -81,7 +81,7 @@ pub struct Checkout<'a, T> {
 }
 
 impl<T> Checkout<'_, T> {
-    /// Takes the state out of the pool's hands for good.
+    /// Takes the state out of the pool for good.
     pub fn keep(mut self) -> Option<T> {
         self.value.take()
     }
@@ -93,7 +93,7 @@ impl<T> Deref for Checkout<'_, T> {
     fn deref(&self) -> &T {
         match &self.value {
             Some(value) => value,
-            // `keep` consumes the guard, so nobody can look at it afterwards.
+            // `keep` consumes the guard, so it cannot be used afterwards.
             None => unreachable!("the value leaves the guard only when the guard ends"),
         }
     }

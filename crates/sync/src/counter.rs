@@ -36,18 +36,18 @@ pub struct StripedCounter {
 }
 
 impl StripedCounter {
-    /// Zero.
+    /// A counter at zero.
     pub fn new() -> Self {
         StripedCounter::default()
     }
 
-    /// Adds. Wraps around at 2^64.
+    /// Adds to the calling thread's stripe. The sum wraps around at 2^64.
     #[inline]
     pub fn add(&self, amount: u64) {
         self.stripes[stripe()].fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// The sum.
+    /// The sum of all stripes, read one by one.
     pub fn sum(&self) -> u64 {
         self.stripes.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.load(Ordering::Relaxed)))
     }

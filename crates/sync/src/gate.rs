@@ -21,7 +21,7 @@
 //! consistent, so that (c) sees the waiter, and takes the lock after it has begun to sleep.
 //!
 //! `notify(n)` wakes at most `n` sleepers. A sleeper that a signal reaches in place of an older one
-//! had looked after the event, so it found either the work or that somebody had taken it: nothing
+//! had looked after the event, so it found either the work or that it was taken already: nothing
 //! is lost then either.
 //!
 //! Spinning first matters because work orders of one query follow each other within microseconds,
@@ -93,7 +93,7 @@ impl Gate {
         }
     }
 
-    /// To be taken before looking for work.
+    /// The count at this moment. Take it before looking for work, and pass it to `wait` if there is none.
     #[inline]
     pub fn key(&self) -> GateKey {
         GateKey(self.count.load(SeqCst))
@@ -111,7 +111,7 @@ impl Gate {
         self.waiters.load(SeqCst)
     }
 
-    /// Something happened: wakes up to `wake` sleepers (0: only those who have not slept yet
+    /// Something happened: wakes up to `wake` sleepers (0: only threads that do not sleep yet
     /// notice). Returns whether a sleeper was signalled.
     pub fn notify(&self, wake: usize) -> bool {
         self.count.fetch_add(1, SeqCst);

@@ -4,7 +4,7 @@
 //!  session            within(signal, poll)      the thread that runs a statement: planning, files, commits
 //!   |- on_stack       inherited                 a thread with a deeper stack, for which the first one waits
 //!   |- `Current`      inherited                 threads that do a part of it
-//!  scheduler          within(signal)            a worker inside a work order, whoever's thread it is
+//!  scheduler          within(signal)            a worker inside a work order, on a pool thread or a caller's
 //! ```
 //! A loop that may take long passes a [`Place`] in each round: [`reason`] says whether to stop, and code that has no way
 //! to say so itself unwinds ([`unwind_if_stopped`]), as far as the statement's edge, where panics are caught too. So only
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use crate::cancel::{CancelToken, StopReason};
 
-/// Between two polls; half of the 20 ms that one may be late.
+/// The time between two polls: half of the 20 ms that one may be late.
 pub const TICK: Duration = Duration::from_millis(10);
 
 /// Where a statement may be stopped, for tests that delay it there (see [`CancelToken::delay`]).
@@ -241,12 +241,12 @@ impl Pace {
     /// Work between two looks, in units of about a nanosecond to ten.
     const UNITS: usize = 1 << 16;
 
-    /// The first unit looks.
+    /// A pace at this place, whose first unit looks at the signal.
     pub fn new(place: Place) -> Self {
         Pace { place, left: 0 }
     }
 
-    /// So much work comes now: whether to stop instead.
+    /// Counts work of `units` that is about to begin; `Some` when the statement should stop instead.
     #[inline]
     pub fn reason(&mut self, units: usize) -> Option<StopReason> {
         match self.left.checked_sub(units) {
@@ -261,7 +261,7 @@ impl Pace {
         }
     }
 
-    /// As `reason`, for code that has no way to say so.
+    /// As `reason`, for code that cannot return an error: unwinds with [`Unwound`] instead.
     #[inline]
     pub fn unwind_if_stopped(&mut self, units: usize) {
         if let Some(reason) = self.reason(units) {

@@ -15,15 +15,18 @@ pub struct Difference {
     pub aspect: &'static str,
     /// Which setting, operator or time.
     pub item: String,
+    /// The value in the first run; `None` where only the second one has the item.
     pub first: Option<String>,
+    /// The value in the second run; `None` where only the first one has the item.
     pub second: Option<String>,
-    /// In words, or as a factor; `None` where nothing changed.
+    /// The change in words, or as a factor; `None` where nothing changed.
     pub change: Option<String>,
 }
 
 /// All that differs, and the figures that one looks at in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
+    /// Line by line, in the order in which they are shown.
     pub differences: Vec<Difference>,
     /// One sentence: the total, and the largest contributor to its difference.
     pub conclusion: String,
@@ -183,7 +186,7 @@ fn changed_settings(first: &QueryTrace, second: &QueryTrace) -> Vec<Difference> 
     found
 }
 
-/// What is in every query beside its operators.
+/// What every query takes in addition to its operators.
 const TIMES: [&str; 4] = ["planning", "queued", "waits of work orders", "rest"];
 
 fn times(first: &QueryTrace, second: &QueryTrace) -> Vec<Contributor> {

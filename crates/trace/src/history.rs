@@ -1,5 +1,5 @@
-//! The last traces: a ring bounded by bytes, of which the oldest leave first. Slow queries have a ring of their own beside
-//! it, so that a thousand quick ones do not push out the one that somebody will ask for.
+//! The last traces: a ring bounded by bytes, of which the oldest leave first. Slow queries have a second ring of
+//! their own, so that a thousand quick ones do not push out the one that a user will ask for.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::QueryTrace;
 
-/// Of the bytes, this share is for slow queries.
+/// One over this is the share of the bytes that slow queries have.
 const SLOW_SHARE: u64 = 4;
 
 /// Traces of one database.
@@ -46,11 +46,12 @@ impl History {
         self.rings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Bytes that all traces together may take, about.
     pub fn bytes_max(&self) -> u64 {
         self.bytes_max.load(Relaxed)
     }
 
-    /// 0 keeps nothing.
+    /// Sets the bytes that all traces together may take; the oldest beyond leave at once, and 0 keeps nothing.
     pub fn set_bytes_max(&self, bytes: u64) {
         self.bytes_max.store(bytes, Relaxed);
         self.settle(u64::MAX, |_| {});
@@ -100,6 +101,7 @@ impl History {
         self.rings()[1].traces.iter().map(|(trace, _)| Arc::clone(trace)).collect()
     }
 
+    /// The trace of the query with that number; `None` when it is not kept, or kept no more.
     pub fn get(&self, id: u64) -> Option<Arc<QueryTrace>> {
         let rings = self.rings();
         let mut all = rings.iter().flat_map(|ring| ring.traces.iter().rev());

@@ -40,7 +40,7 @@ svg text.time { text-anchor:middle } svg .tick { stroke:var(--line) } svg .idle 
 .scroll { overflow-x:auto } footer { margin-top:36px; color:var(--soft); font-size:12px }
 ";
 
-/// The page.
+/// The page as HTML text, complete with its styles.
 pub fn html(trace: &QueryTrace) -> String {
     let mut out = String::with_capacity(16 << 10);
     let ran = trace.parts.iter().any(|part| part.metrics.is_some());

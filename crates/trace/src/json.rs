@@ -1,4 +1,6 @@
 //! EXPLAIN for programs: every counter of every node under a name of its own.
+//!
+//! Pure functions from traces to text. Plans become nested objects, children inside their parents.
 
 use plan::explain;
 use plan::print::NodeMetrics;

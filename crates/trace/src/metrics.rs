@@ -16,11 +16,14 @@ const BOUNDS: [f64; 14] =
 pub enum Kind {
     /// Only grows.
     Counter,
+    /// Grows and shrinks.
     Gauge,
+    /// Counts of observations below each of several bounds, with their sum.
     Histogram,
 }
 
 impl Kind {
+    /// The word of a `# TYPE` line.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Counter => "counter",
@@ -35,7 +38,9 @@ impl Kind {
 pub struct Sample {
     /// Behind the metric's name: `_bucket`, `_sum` and `_count` of histograms, else empty.
     pub suffix: &'static str,
+    /// Names with their values, which are escaped when they are written.
     pub labels: Vec<(&'static str, String)>,
+    /// In the unit that the metric's name ends with.
     pub value: f64,
 }
 
@@ -44,18 +49,21 @@ pub struct Sample {
 pub struct Family {
     /// Letters, digits and `_`, with the unit last; counters end in `_total`.
     pub name: &'static str,
+    /// What values of it mean over time.
     pub kind: Kind,
+    /// One sentence, for a `# HELP` line.
     pub help: &'static str,
+    /// One for each combination of labels, and for each bound of a histogram.
     pub samples: Vec<Sample>,
 }
 
 impl Family {
-    /// With one value and no labels.
+    /// A metric with one value and no labels.
     pub fn single(name: &'static str, kind: Kind, help: &'static str, value: f64) -> Self {
         Family { name, kind, help, samples: vec![Sample { suffix: "", labels: vec![], value }] }
     }
 
-    /// With a value for each value of a label.
+    /// A metric with one label, and a value for each of the label's values.
     pub fn labelled(
         name: &'static str,
         kind: Kind,
@@ -121,7 +129,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// A statement has ended.
+    /// Adds a statement that has ended; `slow` when it took longer than `slow_query_threshold`.
     pub fn add(&self, trace: &QueryTrace, slow: bool) {
         let ended = match trace.state() {
             "finished" => &self.finished,
@@ -141,7 +149,7 @@ impl Counters {
         self.buckets[BOUNDS.partition_point(|bound| *bound < seconds)].fetch_add(1, Relaxed);
     }
 
-    /// As metrics.
+    /// The counts at this moment as metrics, times in seconds.
     pub fn families(&self) -> Vec<Family> {
         let count = |counter: &AtomicU64| counter.load(Relaxed) as f64;
         let seconds = |counter: &AtomicU64| counter.load(Relaxed) as f64 / 1e9;

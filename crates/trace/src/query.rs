@@ -1,4 +1,10 @@
-//! The trace itself.
+//! The trace itself: a statement, the plans that ran for it, and their segments and work orders.
+//!
+//! The engine makes a [`QueryTrace`] when a statement has ended, from the scheduler's records and the operators'
+//! counters, and hands it to `History`; the other modules read it. It is immutable. Counters and settings are
+//! functions that are called when the trace is read, so that making it costs little. A plan is kept whole where that
+//! keeps nothing large or foreign alive, else as what EXPLAIN says of it ([`KeptPlan::of`]). Times in parts are
+//! nanoseconds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,28 +16,36 @@ use plan::{ExprKind, NodeId, PhysicalNode, PhysicalPlan};
 use types::{ColumnPredicate, PredicateTree};
 use workorder::OrderRecord;
 
-/// Counts of a plan's nodes, read when somebody looks.
+/// Counts of a plan's nodes, read when the trace is.
 pub type MetricsOf = Arc<dyn Fn(NodeId) -> NodeMetrics + Send + Sync>;
 
-/// Names and values of the settings that a statement ran under, read when somebody looks.
+/// Names and values of the settings that a statement ran under, read when the trace is.
 pub type SettingsOf = Arc<dyn Fn() -> Vec<(String, String)> + Send + Sync>;
 
 /// One statement, from its first word to its last row.
 #[derive(Clone)]
 pub struct QueryTrace {
+    /// The query's number, unique in the process.
     pub id: u64,
+    /// The number of its session.
     pub session: u64,
+    /// The statement, with secrets such as passwords taken out.
     pub text: Arc<str>,
+    /// When the statement began.
     pub begun: SystemTime,
+    /// The time from its first word to its last row.
     pub total: Duration,
     /// Charged for everything but work orders.
     pub planning: Duration,
     /// Charged in all: planning and work orders.
     pub cpu: Duration,
+    /// Its priority at its end.
     pub priority: u32,
     /// Places that there were for its work orders.
     pub workers: usize,
+    /// The most bytes that its work orders held.
     pub memory_peak: u64,
+    /// Bytes that the optimizer expected them to hold at most.
     pub memory_expected: u64,
     /// Rows of its result, or rows changed.
     pub rows: u64,
@@ -39,8 +53,9 @@ pub struct QueryTrace {
     pub kept_plan: bool,
     /// SQLSTATE and message, of one that did not end well.
     pub failure: Option<(String, String)>,
+    /// The settings it ran under.
     pub settings: SettingsOf,
-    /// In the order in which they ran; the last one is the query's own.
+    /// The plans in the order in which they ran; the last one is the query's own.
     pub parts: Vec<PartTrace>,
     /// Parts that ran beyond those.
     pub parts_left_out: u64,
@@ -49,7 +64,9 @@ pub struct QueryTrace {
 /// A plan that ran: a common subplan, a scalar subquery, a round of a recursion, or the query itself.
 #[derive(Clone)]
 pub struct PartTrace {
+    /// What it is a part for, as a heading.
     pub title: String,
+    /// The plan, as far as it is kept.
     pub plan: KeptPlan,
     /// `None`: it was explained, and did not run.
     pub metrics: Option<MetricsOf>,
@@ -61,28 +78,37 @@ pub struct PartTrace {
     pub queued: u64,
     /// Nanoseconds from its beginning to its end.
     pub wall: u64,
+    /// Its pipeline segments; work orders name them by position.
     pub segments: Vec<SegmentTrace>,
+    /// What its work orders did, by the time of their beginning; those of a long run are joined.
     pub orders: Vec<OrderRecord>,
 }
 
 /// A pipeline segment; times are nanoseconds, moments are counted from the part's beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SegmentTrace {
+    /// The operators in it.
     pub name: String,
+    /// Executions of work orders.
     pub orders: u64,
+    /// Rows that it counted.
     pub rows: u64,
+    /// Bytes that it counted.
     pub bytes: u64,
     /// Inside its work orders, over all workers.
     pub busy: u64,
-    /// 0: it never was.
+    /// When it was started; 0: it never was.
     pub started: u64,
+    /// When it was finished; 0: it never was.
     pub finished: u64,
 }
 
 /// A plan, kept for as long as its trace.
 #[derive(Clone)]
 pub enum KeptPlan {
+    /// The plan itself.
     Whole(Arc<PhysicalPlan>),
+    /// What EXPLAIN says of its nodes, without the plan.
     Told(Arc<[Told]>),
 }
 
@@ -99,6 +125,7 @@ impl KeptPlan {
         }
     }
 
+    /// What EXPLAIN says of its nodes, parents first.
     pub fn told(&self) -> Arc<[Told]> {
         match self {
             KeptPlan::Whole(plan) => explain::told(plan).into(),
@@ -169,6 +196,7 @@ fn is_light(plan: &PhysicalPlan) -> bool {
 /// A node with what it did.
 #[derive(Clone, Debug)]
 pub struct NodeTrace {
+    /// What EXPLAIN says of it.
     pub told: Told,
     /// `None`: it did not run.
     pub did: Option<NodeMetrics>,
@@ -180,6 +208,7 @@ impl NodeTrace {
         let did = self.did.as_ref().filter(|_| self.told.judged)?;
         Some(explain::q_error(self.told.estimated_rows, did.rows))
     }
+    /// Time inside the operator, over all workers; 0 where it did not run or was not timed.
     pub fn nanoseconds(&self) -> u64 {
         self.did.as_ref().map_or(0, |did| did.nanoseconds)
     }
@@ -201,7 +230,7 @@ impl PartTrace {
         }
     }
 
-    /// Parents first.
+    /// Its nodes with what they did, parents first.
     pub fn nodes(&self) -> Vec<NodeTrace> {
         let did = |id| self.metrics.as_ref().map(|metrics| metrics(id));
         self.plan.told().iter().map(|told| NodeTrace { told: told.clone(), did: did(told.id) }).collect()
@@ -229,7 +258,7 @@ impl QueryTrace {
         own as u64 + self.parts.iter().map(PartTrace::bytes).sum::<u64>()
     }
 
-    /// finished, failed or cancelled.
+    /// How it ended: finished, failed or cancelled.
     pub fn state(&self) -> &'static str {
         match &self.failure {
             None => "finished",
@@ -239,6 +268,7 @@ impl QueryTrace {
         }
     }
 
+    /// Executions of work orders, over all parts.
     pub fn work_orders(&self) -> u64 {
         self.parts.iter().flat_map(|part| &part.segments).map(|segment| segment.orders).sum()
     }

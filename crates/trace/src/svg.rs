@@ -1,4 +1,6 @@
 //! The work orders of a query as a drawing: a lane a worker, a box an order, a colour a segment.
+//!
+//! One function from a trace to SVG text, for the page of `html.rs` and for files of its own.
 
 use std::fmt::Write;
 

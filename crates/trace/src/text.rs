@@ -7,7 +7,7 @@ use plan::print::NodeMetrics;
 
 use crate::QueryTrace;
 
-/// Of a statement in one line, this much is shown.
+/// Bytes of a statement that are shown in one line.
 const TEXT_MAX: usize = 120;
 
 /// The plans with what their nodes did, what estimates were worth, and the times.

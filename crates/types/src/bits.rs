@@ -5,13 +5,14 @@
 
 use crate::{Error, Result, SqlState, Type, Value};
 
-/// Most bits of a type, PostgreSQL's.
+/// Largest length that BIT(n) and BIT VARYING(n) may declare, as in PostgreSQL.
 pub const BITS_MAX: u32 = 83_886_080;
 
 impl Type {
     /// BIT VARYING of any length.
     pub const BITS: Type = Type::VarBit(0);
 
+    /// Whether the type is BIT(n) or BIT VARYING(n).
     pub fn is_bits(self) -> bool {
         matches!(self, Type::Bit(_) | Type::VarBit(_))
     }
@@ -26,7 +27,8 @@ fn mismatch(found: usize, wanted: u32) -> Error {
     }
 }
 
-/// Bits as an assignment to the type takes them: of the length, or no longer.
+/// Checks bits for an assignment to `to`: BIT(n) takes exactly n bits, BIT VARYING(n) at most n. Anything else is an
+/// error; nothing is cut or filled.
 pub fn fitted(bits: &str, to: Type) -> Result<Value> {
     match to {
         Type::Bit(wanted) if bits.len() != wanted as usize => Err(mismatch(bits.len(), wanted)),
@@ -38,7 +40,7 @@ pub fn fitted(bits: &str, to: Type) -> Result<Value> {
     }
 }
 
-/// Bits as an explicit cast makes them: cut, or filled with zeros, at the right.
+/// Bits as an explicit cast to `to` makes them: cut at the right, and for BIT(n) filled there with zeros.
 pub fn resized(bits: &str, to: Type) -> String {
     match to {
         Type::Bit(wanted) => {
@@ -53,7 +55,8 @@ pub fn resized(bits: &str, to: Type) -> String {
     }
 }
 
-/// Reads digits, as they are or behind `b`, or hexadecimal ones behind `x`.
+/// Reads binary digits, with or without a leading `b`, or hexadecimal ones behind `x`, as binary digits. The error
+/// names the first character that is no digit.
 pub fn parse(text: &str) -> Result<String> {
     let wrong = |kind: &str, digit: char| {
         let message = format!("\"{digit}\" is not a valid {kind} digit");
@@ -74,7 +77,7 @@ pub fn parse(text: &str) -> Result<String> {
     }
 }
 
-/// The lowest bits of an integer, as many as the type has.
+/// The lowest bits of an integer in two's complement: n for BIT(n), 128 for BIT VARYING.
 pub fn of_integer(value: i128, to: Type) -> String {
     let count = match to {
         Type::Bit(count) => count as usize,
@@ -88,7 +91,8 @@ pub fn of_integer(value: i128, to: Type) -> String {
     }
 }
 
-/// Bits as an integer of `width` bits, the first of which is the sign where all are there.
+/// Bits as a value of the integer type `to`. The first bit is the sign if there are as many bits as `to` is wide;
+/// more bits are an error.
 pub fn to_integer(bits: &str, to: Type) -> Result<Value> {
     let width = to.physical().width() * 8;
     let value = match bits.len() {

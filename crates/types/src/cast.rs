@@ -1,5 +1,10 @@
 //! Casting one value between types, reading it from text, and printing it: the definition that every vectorised
 //! cast is tested against. The rules are PostgreSQL's; `docs/decisions/types.md` lists the deviations.
+//!
+//! Most of the work is delegated to the module of the type: `decimal`, `datetime`, `interval`, `json`, `nested` and
+//! others. What `format_value` prints of a value that is not NULL, `parse_text` reads back. The only state is the
+//! thread's current zone, which decides casts between instants and local times. Literals, file readers, constant
+//! folding and the fallback of expressions call this.
 
 use crate::date_text::Fault;
 use crate::datetime::{self, MICROS_PER_DAY};
@@ -10,17 +15,19 @@ use crate::{
     json, jsonb, nested, zone,
 };
 
-/// Casts `value` of type `from` to `to`. NULL stays NULL.
+/// Casts `value` of type `from` to `to`. NULL stays NULL; a value that does not fit and a pair of types without a
+/// cast are errors. Instants are read and shown in the current zone of the thread (`zone::current`).
 pub fn cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
     cast_with(value, from, to, false)
 }
 
-/// As `cast_value`, but of what stands in a list, struct or map, values that do not fit are NULL.
+/// As `cast_value`, but values inside a list, struct or map that do not fit become NULL. At the top they are still an
+/// error.
 pub fn try_cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
     cast_with(value, from, to, true)
 }
 
-/// A value inside another one; where that is `lenient`, NULL in place of one that does not fit.
+/// Casts a value inside a list, struct or map. If the cast is `lenient`, a value that does not fit becomes NULL.
 pub(crate) fn cast_inside(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value> {
     match cast_with(value, from, to, lenient) {
         Err(_) if lenient => Ok(Value::Null),
@@ -28,6 +35,7 @@ pub(crate) fn cast_inside(value: &Value, from: Type, to: Type, lenient: bool) ->
     }
 }
 
+/// Casts with `lenient` for the values inside of nested ones; at the top a value that does not fit is an error.
 fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value> {
     if value.is_null() {
         return Ok(Value::Null);
@@ -93,7 +101,7 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
         (Type::Timestamp | Type::TimestampTz, Type::Date) => {
             Ok(Value::I32(datetime::day_of(value.as_i64().unwrap_or(0))))
         }
-        // At no end of time does a clock show anything.
+        // An infinite moment has no time of day.
         (Type::Timestamp | Type::TimestampTz, Type::Time | Type::TimeTz)
             if value.as_i64().is_some_and(datetime::is_infinite) =>
         {
@@ -124,6 +132,8 @@ fn integer(v: i128, to: Type) -> Result<Value> {
     })
 }
 
+/// Casts between integers, decimals and floats. Decimals round half away from zero; floats become integers half to
+/// even.
 fn cast_number(value: &Value, from: Type, to: Type) -> Result<Value> {
     if let Some(float) = value.as_f64() {
         return match to {
@@ -212,7 +222,8 @@ pub fn fit_text(text: &str, to: Type) -> Result<Value> {
     .with_detail(format!("the value has {} characters", kept.chars().count())))
 }
 
-/// An explicit cast to CHAR(n) or VARCHAR(n): cut to n characters.
+/// The text as an explicit cast to CHAR(n) or VARCHAR(n) makes it: cut to n characters, and for CHAR(n) without
+/// trailing blanks. Other types keep the whole text.
 pub fn truncate_text(text: &str, to: Type) -> &str {
     match to {
         Type::Char(n) => prefix_characters(text, n).trim_end_matches(' '),
@@ -225,7 +236,8 @@ fn prefix_characters(text: &str, n: u32) -> &str {
     text.char_indices().nth(n as usize).map_or(text, |(at, _)| &text[..at])
 }
 
-/// Reads a value of type `to` from text, as a literal or a file has it.
+/// Reads a value of type `to` from text, as a literal or a file has it. Blanks around it are dropped except for text,
+/// BYTEA, JSON and ENUM. The error shows at most 80 characters of the text.
 pub fn parse_text(text: &str, to: Type) -> Result<Value> {
     let trimmed = text.trim();
     let invalid = || {
@@ -356,6 +368,7 @@ fn has_datetime_fields(text: &str) -> bool {
     }
 }
 
+/// Reads a float as PostgreSQL does: `NaN`, `Infinity` and `inf` in any case, else digits with an exponent.
 fn parse_float(text: &str) -> Option<f64> {
     match text.to_ascii_lowercase().as_str() {
         "nan" => Some(f64::NAN),
@@ -395,6 +408,7 @@ fn hexadecimal_bytes(hex: &str) -> Option<Vec<u8>> {
     (digits.len() % 2 == 0).then(|| digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
+/// The bytes of a text with escapes; `None` for a malformed escape.
 fn escaped_bytes(mut text: &[u8]) -> Option<Vec<u8>> {
     let hexadecimal = |digit: u8| char::from(digit).to_digit(16).map(|d| d as u8);
     let mut bytes = Vec::with_capacity(text.len());
@@ -417,6 +431,7 @@ fn escaped_bytes(mut text: &[u8]) -> Option<Vec<u8>> {
 /// The top bit is flipped in a UUID's integer, so that signed order is the order of its bytes.
 const UUID_SIGN: u128 = 1 << 127;
 
+/// Reads 32 hexadecimal digits, with hyphens after any group of four and with or without braces.
 fn parse_uuid(text: &str) -> Option<i128> {
     let body = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or(text);
     let mut bits: u128 = 0;
@@ -437,10 +452,13 @@ fn parse_uuid(text: &str) -> Option<i128> {
     (digits == 32).then_some((bits ^ UUID_SIGN) as i128)
 }
 
+/// The integer that holds a UUID: its bytes read big-endian with the top bit flipped, so that signed order is the
+/// order of the bytes.
 pub fn uuid_from_bytes(bytes: [u8; 16]) -> i128 {
     (u128::from_be_bytes(bytes) ^ UUID_SIGN) as i128
 }
 
+/// The bytes of the UUID that the integer holds; the inverse of `uuid_from_bytes`.
 pub fn uuid_to_bytes(value: i128) -> [u8; 16] {
     (value as u128 ^ UUID_SIGN).to_be_bytes()
 }
@@ -457,7 +475,8 @@ fn format_uuid(value: i128) -> String {
     )
 }
 
-/// PostgreSQL's shortest round-trip form: fixed notation for exponents from -4 up to `digits_max`.
+/// PostgreSQL's shortest round-trip form: fixed notation for exponents from -4 to below `exponent_max`, scientific
+/// notation beyond.
 fn format_float(shortest: &str, value: f64, exponent_max: i32) -> String {
     if value.is_nan() {
         return "NaN".into();
@@ -486,7 +505,8 @@ fn format_float(shortest: &str, value: f64, exponent_max: i32) -> String {
     format!("{sign}{mantissa}e{exponent_sign}{:02}", exponent.abs())
 }
 
-/// The value as PostgreSQL prints it (booleans as `true` and `false`).
+/// The value as PostgreSQL prints it (booleans as `true` and `false`, NULL as `NULL`). Instants are shown in the
+/// current zone of the thread (`zone::current`).
 pub fn format_value(value: &Value, ty: Type) -> String {
     match (value, ty) {
         (Value::Null, _) => "NULL".into(),
@@ -520,7 +540,7 @@ pub fn format_value(value: &Value, ty: Type) -> String {
     }
 }
 
-/// The smallest and largest value of an integer-like physical type.
+/// The smallest and largest value of an integer-like physical type; `None` for the others.
 pub fn physical_range(physical: Physical) -> Option<(i128, i128)> {
     Some(match physical {
         Physical::I16 => (i128::from(i16::MIN), i128::from(i16::MAX)),

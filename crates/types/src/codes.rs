@@ -1,22 +1,31 @@
-//! The numbers by which files name types: those of blocks, the catalog and the log are the same, and never change.
+//! The codes of types in files. Blocks, the catalog and the log use the same codes, and a code never changes its
+//! meaning.
 
 use crate::Type;
 
-/// Types with parameters, which stand behind the number.
+/// DECIMAL. Like the types below it has parameters, which a file keeps together with the code.
 pub const DECIMAL: u8 = 7;
+/// CHAR(n), with its length.
 pub const CHAR: u8 = 8;
+/// VARCHAR(n), with its length.
 pub const VARCHAR: u8 = 9;
+/// LIST, with its element type.
 pub const LIST: u8 = 20;
+/// STRUCT, with its fields.
 pub const STRUCT: u8 = 21;
+/// MAP, with the types of key and value.
 pub const MAP: u8 = 22;
+/// ENUM, with its labels.
 pub const ENUM: u8 = 31;
+/// BIT(n), with its length.
 pub const BIT: u8 = 33;
+/// BIT VARYING(n), with its limit; 0 is no limit.
 pub const VARBIT: u8 = 34;
 
 macro_rules! codes {
     ($($code:literal $plain:ident)*) => {
         impl Type {
-            /// The type's number in files.
+            /// The type's code in files; the parameters are written separately.
             pub fn code(self) -> u8 {
                 match self {
                     $(Type::$plain => $code,)*
@@ -31,7 +40,7 @@ macro_rules! codes {
                     Type::VarBit(_) => VARBIT,
                 }
             }
-            /// The type without parameters of this number.
+            /// The type of this code; `None` for an unknown code and for those of types with parameters.
             pub fn of_code(code: u8) -> Option<Type> {
                 match code {
                     $($code => Some(Type::$plain),)*

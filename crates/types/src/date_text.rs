@@ -1,18 +1,20 @@
-//! Reading dates and moments in the forms that PostgreSQL takes beside ISO 8601: `20240131`, `1/31/2024`,
-//! `31 Jan 2024 4:05 PM`, `J2460341`, `infinity`, years BC. Numbers whose order nothing tells are month, day, year;
-//! with dots between them they are no date.
+//! Reading dates and moments in the forms that PostgreSQL takes in addition to ISO 8601: `20240131`,
+//! `1/31/2024`, `31 Jan 2024 4:05 PM`, `J2460341`, `infinity`, years BC. Three numbers without a year of three
+//! digits or more in front are read as month, day, year; with dots between them they are rejected as ambiguous.
 //!
-//! `datetime` reads ISO 8601, and this is asked where it finds none: `cast::parse_text` does so.
+//! `cast::parse_text` tries `datetime`, which reads ISO 8601, first and falls back to this module.
 
 use crate::datetime::{
     self, DATE_MAX, DATE_MIN, MICROS_PER_SECOND, days_from_civil, days_in_month, parse_time,
 };
 use crate::zone::{self, Zone};
 
-/// Why a text is no date: it has another form, or a field is out of range.
+/// Why a text is no date or time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
+    /// The text has no form that is known.
     Form,
+    /// The form is known, but a field or the whole is out of range.
     Range,
 }
 
@@ -23,6 +25,7 @@ enum Day {
     MinusInfinity,
 }
 
+/// What a text says: a day, a time of day in microseconds, and a zone if one is named.
 struct Moment {
     day: Day,
     micros: i64,
@@ -44,9 +47,10 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+/// The Julian day number of 1970-01-01.
 const JULIAN_OF_1970: i64 = 2_440_588;
 
-/// Days since 1970; `i32::MAX` and `i32::MIN` are the infinite ones.
+/// Reads a date as days since 1970-01-01; `infinity` is `i32::MAX`, `-infinity` `i32::MIN`.
 pub fn date(text: &str) -> Result<i32, Fault> {
     Ok(match read(text)?.day {
         Day::Of(day) => day,
@@ -55,13 +59,15 @@ pub fn date(text: &str) -> Result<i32, Fault> {
     })
 }
 
-/// Microseconds since 1970 as the clock shows them; a zone is ignored, as in PostgreSQL.
+/// Reads a TIMESTAMP as microseconds since 1970-01-01 00:00:00 of the local clock; a zone is ignored, as in
+/// PostgreSQL.
 pub fn timestamp(text: &str) -> Result<i64, Fault> {
     let moment = read(text)?;
     local(&moment)
 }
 
-/// An instant; without a zone the text is read in the current one.
+/// Reads a TIMESTAMPTZ as microseconds since 1970-01-01 00:00:00 UTC; a text without a zone is read in the current
+/// one.
 pub fn timestamptz(text: &str) -> Result<i64, Fault> {
     let moment = read(text)?;
     let local = local(&moment)?;
@@ -80,6 +86,7 @@ fn local(moment: &Moment) -> Result<i64, Fault> {
     }
 }
 
+/// Reads a text token by token: dates, times, zones, AM and PM, BC, names of weekdays (which are ignored).
 fn read(text: &str) -> Result<Moment, Fault> {
     let text = text.trim().to_ascii_lowercase();
     let whole = |day| Ok(Moment { day, micros: 0, zone: None });
@@ -163,7 +170,7 @@ fn is_bare_time(token: &str) -> bool {
     token.bytes().take_while(u8::is_ascii_digit).count() == 6
 }
 
-/// A time of day: `4:05 PM`, `040506`.
+/// Reads a time of day (`4:05 PM`, `040506`) as microseconds since midnight.
 pub fn time(text: &str) -> Result<i64, Fault> {
     let text = text.trim().to_ascii_lowercase();
     let (micros, rest) = time_of(&text)?;
@@ -250,6 +257,7 @@ fn month_of(part: &str) -> Option<u32> {
     Some(at as u32 + 1)
 }
 
+/// The day of a date's fields: names of months and numbers, in one of the orders that are known.
 fn day_of(fields: &[&str], before_christ: bool) -> Result<i32, Fault> {
     let number = |part: &str| match part.len() <= 9 && part.bytes().all(|b| b.is_ascii_digit()) {
         true => part.parse::<i64>().map_err(|_| Fault::Form),
@@ -303,6 +311,7 @@ fn year_of(digits: &str, before_christ: bool) -> Result<i32, Fault> {
     if (-4713..=5_874_897).contains(&year) { Ok(year) } else { Err(Fault::Range) }
 }
 
+/// The day of a year by its number, 1 to 366, counted from the year's first day.
 fn in_year(first: i32, day: i64) -> Result<i32, Fault> {
     if !(1..=366).contains(&day) {
         return Err(Fault::Range);
@@ -310,6 +319,7 @@ fn in_year(first: i32, day: i64) -> Result<i32, Fault> {
     in_calendar(i64::from(first) + day - 1)
 }
 
+/// Checks that a day lies between `DATE_MIN` and `DATE_MAX`.
 fn in_calendar(day: i64) -> Result<i32, Fault> {
     if !(DATE_MIN..=DATE_MAX).contains(&day) {
         return Err(Fault::Range);

@@ -8,19 +8,22 @@ use crate::time_tz::TimeTz;
 use crate::zone::{self, Zone};
 use crate::{Error, Result, Type, Value};
 
+/// Microseconds in a second: times, timestamps and intervals count microseconds.
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
+/// Microseconds in a day of 24 hours.
 pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
-/// PostgreSQL's dates end at 5874897-12-31 and begin at 4714-11-24 BC.
+/// First finite date, 4714-11-24 BC as in PostgreSQL, in days since 1970-01-01.
 pub const DATE_MIN: i64 = -2_440_588;
+/// Last finite date, 5874897-12-31, in days since 1970-01-01.
 pub const DATE_MAX: i64 = 2_145_042_905;
 
-/// Whether microseconds are `infinity` or `-infinity`: the ends of 64 bits; those of 32 bits are the infinite days.
+/// Whether a timestamp is `infinity` or `-infinity`: the ends of 64 bits. For dates these are the ends of 32 bits.
 #[inline]
 pub fn is_infinite(micros: i64) -> bool {
     micros == i64::MAX || micros == i64::MIN
 }
 
-/// The beginning of a day; `None` where a moment has no place for it.
+/// The timestamp at which a day begins, infinite for an infinite day; `None` when 64 bits do not hold it.
 pub fn midnight(day: i32) -> Option<i64> {
     match day {
         i32::MAX => Some(i64::MAX),
@@ -29,28 +32,30 @@ pub fn midnight(day: i32) -> Option<i64> {
     }
 }
 
-/// The moment of a day's time; `None` where it has no place, or only that of an infinite one.
+/// The timestamp of a time of day (microseconds since midnight); `None` when no finite timestamp holds it.
 pub fn moment(day: i32, time: i64) -> Option<i64> {
     finite(i64::from(day).checked_mul(MICROS_PER_DAY)?.checked_add(time)?)
 }
 
-/// A moment that was computed: the ends of the numbers, which mean infinity, are beyond the last and the first.
+/// Checks a computed timestamp: the ends of 64 bits, which mean infinity, are out of range and give `None`.
 pub fn finite(micros: i64) -> Option<i64> {
     (!is_infinite(micros)).then_some(micros)
 }
 
-/// The day of a moment.
+/// The day of a timestamp, rounded down; an infinite timestamp gives an infinite day.
 pub fn day_of(micros: i64) -> i32 {
     match micros {
         i64::MAX => i32::MAX,
         i64::MIN => i32::MIN,
-        // Of 64 bits, at most 107 million days.
+        // 64 bits of microseconds are at most 107 million days.
         micros => micros.div_euclid(MICROS_PER_DAY) as i32,
     }
 }
 
+/// A date of the proleptic Gregorian calendar, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil {
+    /// Astronomical: 0 is 1 BC, -1 is 2 BC.
     pub year: i32,
     /// 1 to 12.
     pub month: u32,
@@ -58,6 +63,7 @@ pub struct Civil {
     pub day: u32,
 }
 
+/// Days since 1970-01-01. The month must be 1 to 12; the day may lie beyond the month and counts on.
 #[inline]
 pub fn days_from_civil(year: i32, month: u32, day: u32) -> i32 {
     let year = i64::from(year) - i64::from(month <= 2);
@@ -69,6 +75,7 @@ pub fn days_from_civil(year: i32, month: u32, day: u32) -> i32 {
     (era * 146_097 + day_of_era - 719_468) as i32
 }
 
+/// The calendar date of a day, counted from 1970-01-01. Infinite dates are not treated specially.
 #[inline]
 pub fn civil_from_days(days: i32) -> Civil {
     let z = i64::from(days) + 719_468;
@@ -82,10 +89,12 @@ pub fn civil_from_days(days: i32) -> Civil {
     Civil { year: (year_of_era + era * 400 + i64::from(month <= 2)) as i32, month, day }
 }
 
+/// Whether the (astronomical) year has a 29th of February.
 pub fn is_leap(year: i32) -> bool {
     (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
 }
 
+/// Length of the month, 28 to 31; `month` is 1 to 12.
 pub fn days_in_month(year: i32, month: u32) -> u32 {
     match month {
         2 if is_leap(year) => 29,
@@ -104,6 +113,8 @@ pub fn add_months(days: i32, months: i32) -> Option<i32> {
     Some(days_from_civil(year, month, date.day.min(days_in_month(year, month))))
 }
 
+/// Adds months to a timestamp in microseconds: the date moves as in `add_months`, the time of day stays. Infinite
+/// timestamps stay as they are; `None` when the result is out of range.
 pub fn timestamp_add_months(micros: i64, months: i32) -> Option<i64> {
     if is_infinite(micros) {
         return Some(micros);
@@ -113,7 +124,8 @@ pub fn timestamp_add_months(micros: i64, months: i32) -> Option<i64> {
     moment(moved, micros.rem_euclid(MICROS_PER_DAY))
 }
 
-/// Microseconds to so many digits of a second, a half away from zero.
+/// Rounds microseconds to `digits` decimal places of a second, a half away from zero; six places or more change
+/// nothing.
 pub fn to_digits(value: i64, digits: u64) -> i64 {
     if digits >= 6 {
         return value;
@@ -126,7 +138,8 @@ pub fn to_digits(value: i64, digits: u64) -> i64 {
     }
 }
 
-/// A moment, a time or an interval to so many digits of a second.
+/// Rounds a timestamp, time or interval to `digits` decimal places of a second, as TIMESTAMP(n) asks; NULL and
+/// infinite timestamps stay.
 pub fn rounded(value: &Value, ty: Type, digits: u64) -> Result<Value> {
     /// 2000-01-01, from which PostgreSQL counts and so rounds away.
     const CENTURY: i64 = 946_684_800 * MICROS_PER_SECOND;
@@ -153,6 +166,7 @@ pub fn rounded(value: &Value, ty: Type, digits: u64) -> Result<Value> {
     }))
 }
 
+/// The date as `YYYY-MM-DD`, with ` BC` behind it before year 1; infinite dates as `infinity` and `-infinity`.
 pub fn format_date(days: i32) -> String {
     match days {
         i32::MAX => return "infinity".into(),
@@ -167,6 +181,7 @@ pub fn format_date(days: i32) -> String {
     }
 }
 
+/// Microseconds since midnight as `HH:MM:SS`, with the fraction of the second if it is not zero.
 pub fn format_time(micros: i64) -> String {
     let seconds = micros / MICROS_PER_SECOND;
     let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -181,6 +196,7 @@ fn push_fraction(text: &mut String, micros: i64) {
     }
 }
 
+/// The timestamp as date and time with a blank between them; ` BC` comes last, infinite ones are shown as dates are.
 pub fn format_timestamp(micros: i64) -> String {
     if is_infinite(micros) {
         return format_date(day_of(micros));
@@ -194,7 +210,7 @@ pub fn format_timestamp(micros: i64) -> String {
     }
 }
 
-/// Splits `text` at the first byte for which `stop` holds.
+/// The unsigned number of one to nine digits that `text` begins with, and what follows it.
 fn number(text: &str) -> Option<(u32, &str)> {
     let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
     if end == 0 || end > 9 {
@@ -203,6 +219,7 @@ fn number(text: &str) -> Option<(u32, &str)> {
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
+/// Days since 1970-01-01 of the date that `text` begins with, and what follows it.
 fn parse_date_prefix(text: &str) -> Option<(i32, &str)> {
     let (year, rest) = number(text)?;
     // Without three digits it may be a month: see `date_text`.
@@ -218,6 +235,7 @@ fn parse_date_prefix(text: &str) -> Option<(i32, &str)> {
     valid.then(|| (days_from_civil(year, month, day), rest))
 }
 
+/// Microseconds of the time that `text` begins with, and what follows it. Fractions round half up to microseconds.
 fn parse_time_prefix(text: &str) -> Option<(i64, &str)> {
     let (hour, rest) = number(text)?;
     let (minute, mut rest) = number(rest.strip_prefix(':')?)?;
@@ -250,6 +268,7 @@ fn parse_zone(text: &str) -> Option<Zone> {
     Zone::parse(text)
 }
 
+/// Reads an ISO 8601 date of the years 1 to 9999 as days since 1970-01-01; `None` for anything else.
 pub fn parse_date(text: &str) -> Option<i32> {
     let text = text.trim();
     let (days, rest) = parse_date_prefix(text)?;
@@ -262,6 +281,7 @@ pub fn parse_date(text: &str) -> Option<i32> {
     (rest.is_empty() || parse_zone(rest).is_some()).then_some(days)
 }
 
+/// Reads `HH:MM[:SS[.f]]` as microseconds since midnight, up to 24:00; `None` for anything else.
 pub fn parse_time(text: &str) -> Option<i64> {
     let text = text.trim();
     // A date before the time is allowed and dropped, as PostgreSQL does.
@@ -273,7 +293,8 @@ pub fn parse_time(text: &str) -> Option<i64> {
     rest.is_empty().then_some(micros)
 }
 
-/// A timestamp and the zone it names, if any.
+/// Reads an ISO 8601 timestamp as microseconds of its local clock, and the zone that it names, if any. `None` when
+/// the text has another form.
 pub fn parse_timestamp_and_zone(text: &str) -> Option<(i64, Option<Zone>)> {
     let text = text.trim();
     let (days, rest) = parse_date_prefix(text)?;
@@ -289,12 +310,13 @@ pub fn parse_timestamp_and_zone(text: &str) -> Option<(i64, Option<Zone>)> {
     Some((midnight + micros, zone))
 }
 
-/// TIMESTAMP ignores a zone, as PostgreSQL does.
+/// Reads a TIMESTAMP in ISO 8601; a zone is read and ignored, as in PostgreSQL.
 pub fn parse_timestamp(text: &str) -> Option<i64> {
     parse_timestamp_and_zone(text).map(|(micros, _)| micros)
 }
 
-/// TIMESTAMPTZ; without a zone the text is read in the current one.
+/// Reads a TIMESTAMPTZ in ISO 8601 as microseconds since 1970-01-01 00:00:00 UTC; a text without a zone is read in
+/// the current one.
 pub fn parse_timestamptz(text: &str) -> Option<i64> {
     let (local, zone) = parse_timestamp_and_zone(text)?;
     zone.unwrap_or_else(zone::current).instant(local)

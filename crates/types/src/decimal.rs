@@ -1,4 +1,8 @@
-//! Exact decimals: an integer scaled by a power of ten.
+//! Exact decimals: an unscaled integer and a scale, the number of digits behind the point.
+//!
+//! The functions take the unscaled value as `i128`, whatever width holds it, and the scale from the type; nothing
+//! here stores them together. Rounding is half away from zero, as in PostgreSQL. Casts, arithmetic on decimals and
+//! readers of files use this.
 
 use crate::logical::DECIMAL_PRECISION_MAX;
 
@@ -13,6 +17,7 @@ pub const POWERS_OF_TEN: [i128; 39] = {
     table
 };
 
+/// 10 to the power of `exponent`; exponents above 38 give 10^38.
 pub fn power_of_ten(exponent: u8) -> i128 {
     POWERS_OF_TEN[usize::from(exponent.min(38))]
 }
@@ -42,6 +47,7 @@ pub fn rescale(unscaled: i128, from: u8, to: u8) -> Option<i128> {
     }
 }
 
+/// The decimal in plain notation with exactly `scale` digits behind the point.
 pub fn format(unscaled: i128, scale: u8) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
     let digits = unscaled.unsigned_abs();
@@ -53,7 +59,7 @@ pub fn format(unscaled: i128, scale: u8) -> String {
 }
 
 /// Parses `[+-]digits[.digits][e[+-]digits]` to the given scale, rounding. `Ok(None)` when it overflows 38 digits,
-/// `Err(())` when the text is no number.
+/// `Err(NotANumber)` when the text is no number.
 pub fn parse(text: &str, scale: u8) -> Result<Option<i128>, NotANumber> {
     let text = text.trim();
     let (mantissa, exponent) = match text.find(['e', 'E']) {

@@ -1,4 +1,5 @@
-//! What becomes of a number's digits in a type: readers of files ask before they choose a type that would change them.
+//! Whether a numeric type keeps a number's digits. Readers of text and JSON files ask before they infer a column's
+//! type, so that the inferred type changes no value.
 //!
 //! A number is held by DOUBLE PRECISION when the nearest double, written with as many digits, gives the number back. So
 //! what a program printed of a double is held, however many digits it printed, and a decimal of twenty digits is not. A
@@ -22,13 +23,13 @@ fn significant(text: &str) -> Vec<u8> {
     digits
 }
 
-/// Whether DOUBLE PRECISION keeps the digits of a number that it can read.
+/// Whether DOUBLE PRECISION keeps the digits of the number; `false` also for a text that is no number.
 pub fn held_by_double(text: &str) -> bool {
     let text = text.trim();
     text.parse::<f64>().is_ok_and(|value| held_by(text, value))
 }
 
-/// As `held_by_double`, of a text and the double that it is read as.
+/// As `held_by_double`, for a caller that has already parsed `text` to `value`.
 pub fn held_by(text: &str, value: f64) -> bool {
     let normal = value.abs() >= f64::MIN_POSITIVE && value.is_finite();
     if normal && text.len() <= DOUBLE_DIGITS {
@@ -56,8 +57,8 @@ pub fn held_by(text: &str, value: f64) -> bool {
     significant(&format!("{:.*e}", digits.len() - 1, value)) == digits
 }
 
-/// The digits before and behind the point of a number that is written without an exponent; leading zeros before it and
-/// trailing ones behind it do not count.
+/// How many digits a number has before and behind the point, without leading zeros before it and trailing zeros
+/// behind it; `None` for a text with an exponent or that is no number.
 pub fn fixed(text: &str) -> Option<(usize, usize)> {
     let text = text.trim();
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);

@@ -1,18 +1,19 @@
 //! ENUM: a type of labels, whose order is that in which they were declared.
 //!
-//! A value is held as the place of its label, from 0, in 32 bits, so that whoever orders, hashes and codes integers does
-//! so with labels. The labels are kept with the nested types (`nested`), once for each distinct type: types of equal
-//! labels under different names are different, as in PostgreSQL; those that are written without a name,
+//! A value is held as the place of its label, from 0, in 32 bits, so that ordering, hashing and coding of integers
+//! work for labels too. The labels are kept with the nested types (`nested`), once for each distinct type: types of
+//! equal labels under different names are different, as in PostgreSQL; those that are written without a name,
 //! `ENUM('a', 'b')`, are one by their labels.
 
 use crate::nested::{NestedId, Shape};
 use crate::{Error, Result, SqlState, Type, Value, names};
 
-/// Labels that a message shows.
+/// Most labels that a message shows.
 const SHOWN_MAX: usize = 12;
 
 impl Type {
-    /// The type of these labels; `name` is that of CREATE TYPE.
+    /// The ENUM type with these labels, in order; `name` is that of CREATE TYPE. A label that occurs twice is an
+    /// error.
     pub fn enumeration(name: Option<&str>, labels: Vec<String>) -> Result<Type> {
         let mut known = std::collections::HashSet::with_capacity(labels.len());
         if let Some(twice) = labels.iter().find(|label| !known.insert(label.as_str())) {
@@ -26,7 +27,7 @@ impl Type {
         }
         NestedId::of(Shape::Enum { name: name.map(str::to_owned), labels }).map(Type::Enum)
     }
-    /// An enum's labels, in order.
+    /// An enum's labels, in order; `None` for other types.
     pub fn labels(self) -> Option<&'static [String]> {
         let Type::Enum(id) = self else { return None };
         match &id.get().shape {
@@ -34,7 +35,7 @@ impl Type {
             _ => None,
         }
     }
-    /// The name that CREATE TYPE has given an enum.
+    /// The name that CREATE TYPE gave an enum; `None` for an enum that is written out, and for other types.
     pub fn given_name(self) -> Option<&'static str> {
         let Type::Enum(id) = self else { return None };
         match &id.get().shape {
@@ -42,7 +43,7 @@ impl Type {
             _ => None,
         }
     }
-    /// An enum's labels as they are written, `ENUM('a', 'b')`.
+    /// The type written out, `ENUM('a', 'b')`, without regard to its name.
     pub fn written_labels(self) -> String {
         let quoted = |label: &String| format!("'{}'", label.replace('\'', "''"));
         let labels: Vec<String> = self.labels().unwrap_or_default().iter().map(quoted).collect();
@@ -59,13 +60,13 @@ impl Type {
     }
 }
 
-/// The label of a value of the enum `ty`.
+/// The label of a value of the enum `ty`; empty for NULL and for a number that is no label's place.
 pub fn label_of(value: &Value, ty: Type) -> &'static str {
     let at = value.as_i64().and_then(|at| usize::try_from(at).ok());
     at.and_then(|at| ty.labels()?.get(at)).map_or("", String::as_str)
 }
 
-/// The value of the enum `ty` with this label.
+/// The value of the enum `ty` with this label; `None` when it has no such label. Case counts.
 pub fn value_of(label: &str, ty: Type) -> Option<Value> {
     let Type::Enum(id) = ty else { return None };
     id.get().code(label).map(Value::I32)

@@ -1,18 +1,22 @@
 //! The error every user mistake and every refused request becomes.
 //!
-//! An error carries an SQLSTATE (the five characters that PostgreSQL clients dispatch on), a message that names
-//! the thing at fault, optionally the place in the statement's text, and a hint that says what to do. A broken
+//! An error carries an SQLSTATE (the five characters that PostgreSQL clients dispatch on), a message that names the
+//! thing at fault, optionally a detail, the place in the statement's text, and a hint that says what to do. A broken
 //! invariant is not an `Error`: it panics, and the worker's edge turns it into `internal`.
 
 use std::fmt;
 
+/// A result with a user-facing [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Where in a statement's text a fault lies: 1-based line and column, and the byte offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
+    /// From 1.
     pub line: u32,
+    /// In characters, from 1.
     pub column: u32,
+    /// In bytes from the beginning of the text, from 0.
     pub offset: u32,
 }
 
@@ -53,7 +57,7 @@ pub enum SqlState {
     WrongObjectType,
     UndefinedDatabase,
     DuplicateDatabase,
-    /// A name that nothing of its kind can have.
+    /// A name that this kind of object cannot have.
     InvalidName,
     InvalidTableDefinition,
     SerializationFailure,
@@ -75,13 +79,13 @@ pub enum SqlState {
     AmbiguousAlias,
     CannotCoerce,
     FeatureNotSupported,
-    /// Who asks has not said that it would (a bus client that is not registered as a sender, say).
+    /// The caller lacks a right: a bus client is not registered for the message, or a file of secrets is too open.
     InsufficientPrivilege,
-    /// Something would be lost that somebody still uses.
+    /// The object is still in use: an attached database, or a bus client with messages left.
     ObjectInUse,
-    /// There is nobody, or nothing, to do it with.
+    /// Nothing was found: a query without rows where one is asked for, or a message without a receiver.
     NoData,
-    /// The other side of a connection does not answer.
+    /// The other end of a connection does not answer.
     ConnectionFailure,
     /// A function of the host program failed.
     ExternalRoutineException,
@@ -102,12 +106,13 @@ pub enum SqlState {
     /// A sequence has no number to give.
     SequenceLimitExceeded,
     NotInPrerequisiteState,
-    /// A value for a column whose values the database makes.
+    /// A value given for a column that is GENERATED ALWAYS.
     GeneratedAlways,
     Internal,
 }
 
 impl SqlState {
+    /// The five characters that clients dispatch on, such as `42601`.
     pub fn code(self) -> &'static str {
         match self {
             Self::SyntaxError => "42601",
@@ -206,65 +211,78 @@ struct Parts {
 }
 
 impl Error {
+    /// An error without detail, hint or position; the `with_` methods and `at` add them.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
         Error(Box::new(Parts { state, message: message.into(), detail: None, hint: None, position: None }))
     }
+    /// An error XX000: a broken invariant, or a case that earlier checks exclude.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(SqlState::Internal, message)
     }
+    /// An error 0A000: the request is understood, but not implemented.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(SqlState::FeatureNotSupported, message)
     }
+    /// The error 22012.
     pub fn division_by_zero() -> Self {
         Self::new(SqlState::DivisionByZero, "division by zero")
     }
-    /// A value outside the range of `ty`.
+    /// An error 22003: a value outside the range of `ty`.
     pub fn out_of_range(ty: &crate::Type) -> Self {
         Self::new(SqlState::NumericValueOutOfRange, format!("{} out of range", ty.sql_name().to_lowercase()))
     }
-    /// The same error told in other words.
+    /// Replaces the message.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.0.message = message.into();
         self
     }
+    /// Sets the hint, which says what to do about it, and replaces an earlier one.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
+    /// Sets the detail, which adds facts such as the value at fault, and replaces an earlier one.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.0.detail = Some(detail.into());
         self
     }
+    /// Sets the place in the statement that is at fault.
     #[must_use]
     pub fn at(mut self, position: Position) -> Self {
         self.0.position = Some(position);
         self
     }
+    /// The SQLSTATE, by which code tells errors apart.
     pub fn state(&self) -> SqlState {
         self.0.state
     }
-    /// Whether values are at fault, so that other rows of the statement may do without one: the standard's class 22, and
-    /// what a function of the host program says of its arguments.
+    /// Whether the error depends on the values of a row, so that other rows may not raise it: the standard's class
+    /// 22, and errors of the host program's functions.
     pub fn is_of_the_data(&self) -> bool {
         self.state() == SqlState::ExternalRoutineException || self.state().code().starts_with("22")
     }
+    /// The message alone, without code, detail and hint.
     pub fn message(&self) -> &str {
         &self.0.message
     }
+    /// Facts beyond the message, if any.
     pub fn detail(&self) -> Option<&str> {
         self.0.detail.as_deref()
     }
+    /// What the user can do about it, if known.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
+    /// The place in the statement that is at fault, if known.
     pub fn position(&self) -> Option<Position> {
         self.0.position
     }
 
-    /// The error as a person reads it: message, the statement's line with a caret beneath the fault, detail, hint.
+    /// The error for display over several lines: message, the statement's line with a caret beneath the fault,
+    /// detail, hint. `statement` is the text that the position refers to.
     pub fn render(&self, statement: &str) -> String {
         let mut out = format!("ERROR {}: {}", self.state().code(), self.message());
         if let Some(position) = self.position() {

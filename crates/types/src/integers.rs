@@ -1,6 +1,6 @@
 //! The integer types, by what they hold: SMALLINT, INTEGER and BIGINT fill the form that carries them; TINYINT, the
 //! unsigned ones and HUGEINT lie in a wider form and keep their range wherever values are made (casts, arithmetic,
-//! sums). Binder, kernels and the optimizer's bounds all ask here what fits.
+//! sums). The binder, the kernels and the optimizer's bounds take the ranges from here.
 
 use crate::{Error, SqlState, Type, Value, cast, decimal};
 
@@ -8,6 +8,7 @@ use crate::{Error, SqlState, Type, Value, cast, decimal};
 const SIGNED: [Type; 5] = [Type::TinyInt, Type::SmallInt, Type::Integer, Type::BigInt, Type::HugeInt];
 
 impl Type {
+    /// Whether the type is an integer type, of any width, signed or not.
     pub fn is_integer(self) -> bool {
         self.is_plain_integer() || self.is_ranged_integer()
     }
@@ -35,17 +36,18 @@ impl Type {
             _ => return None,
         })
     }
-    /// The range of whatever is held as an integer: an integer type's own, that of the physical form otherwise.
+    /// The range of the integers that hold values of the type: an integer type's own, that of the physical form
+    /// otherwise; `None` for types that are not held as integers.
     pub fn held_range(self) -> Option<(i128, i128)> {
         self.integer_range().or_else(|| cast::physical_range(self.physical()))
     }
-    /// Decimal digits that hold every value of an integer type; of HUGEINT's 39 as many as a DECIMAL has.
+    /// Decimal digits that hold every value of an integer type, 38 for HUGEINT, which has 39; `None` for other types.
     pub fn integer_digits(self) -> Option<u8> {
         let (low, high) = self.integer_range()?;
         let largest = low.unsigned_abs().max(high.unsigned_abs());
         Some((1..38).find(|digits| largest < decimal::power_of_ten(*digits).unsigned_abs()).unwrap_or(38))
     }
-    /// Whether every value of the integer type `other` is one of this integer type.
+    /// Whether every value of the integer type `other` is also one of this integer type; `false` for other types.
     pub fn holds_integers_of(self, other: Type) -> bool {
         match (self.integer_range(), other.integer_range()) {
             (Some((low, high)), Some((least, greatest))) => low <= least && greatest <= high,
@@ -74,7 +76,7 @@ impl Value {
 }
 
 impl Error {
-    /// A value that the type does not hold.
+    /// An error 22003 that shows the value that does not fit the type.
     pub fn value_out_of_range(value: impl std::fmt::Display, ty: Type) -> Error {
         Error::new(
             SqlState::NumericValueOutOfRange,

@@ -19,24 +19,31 @@ const DAYS_PER_MONTH: i32 = 30;
 const MICROS_PER_MONTH: i128 = DAYS_PER_MONTH as i128 * MICROS_PER_DAY as i128;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
+/// The places of key and months in the packed form; days are the lowest bits.
 const KEY_SHIFT: u32 = 58;
 const MONTHS_SHIFT: u32 = 31;
-/// Months beyond 5.5 million years and days beyond 2.9 million have no place.
+/// Largest number of months that the held form has a place for, about 5.5 million years.
 pub const MONTHS_MAX: i32 = (1 << 26) - 1;
+/// Largest number of days that the held form has a place for, about 2.9 million years.
 pub const DAYS_MAX: i32 = (1 << 30) - 1;
 
+/// An interval taken apart. The parts are independent and may differ in sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
+    /// Whole months; a year is 12.
     pub months: i32,
+    /// Whole days, of no fixed number of hours.
     pub days: i32,
+    /// The time, in microseconds; it may exceed a day.
     pub micros: i64,
 }
 
 impl Interval {
+    /// An interval of these parts. Their ranges are checked when it is packed.
     pub fn new(months: i32, days: i32, micros: i64) -> Self {
         Interval { months, days, micros }
     }
-    /// Days and time of microseconds, as a difference of moments has them.
+    /// Microseconds as days of 24 hours and a time, the form that the difference of two timestamps has.
     pub fn of_micros(micros: i64) -> Self {
         // At most 106,751,991 days.
         Interval::new(0, (micros / MICROS_PER_DAY) as i32, micros % MICROS_PER_DAY)
@@ -45,7 +52,7 @@ impl Interval {
     pub fn day_time(self) -> Option<i64> {
         i64::from(self.days).checked_mul(MICROS_PER_DAY)?.checked_add(self.micros)
     }
-    /// What comparisons see: microseconds, a month counted as 30 days and a day as 24 hours.
+    /// The number by which intervals are compared: microseconds, a month counted as 30 days and a day as 24 hours.
     pub fn key(self) -> i128 {
         i128::from(self.months) * MICROS_PER_MONTH
             + i128::from(self.days) * i128::from(MICROS_PER_DAY)
@@ -59,11 +66,12 @@ impl Interval {
             (self.key() << KEY_SHIFT) + (i128::from(self.months) << MONTHS_SHIFT) + i128::from(self.days)
         })
     }
-    /// The key of a held interval.
+    /// The key of a packed interval, without taking it apart.
     pub fn key_of(packed: i128) -> i128 {
         packed.wrapping_add(1 << (KEY_SHIFT - 1)) >> KEY_SHIFT
     }
-    /// The interval that an integer holds; foreign bytes may hold none, and give some interval.
+    /// The interval that an integer holds; the inverse of `packed`. Any other integer gives some interval, never a
+    /// panic.
     pub fn of_packed(packed: i128) -> Interval {
         let key = Self::key_of(packed);
         let rest = packed.wrapping_sub(key << KEY_SHIFT) as i64;
@@ -73,14 +81,17 @@ impl Interval {
             key - i128::from(months) * MICROS_PER_MONTH - i128::from(days) * i128::from(MICROS_PER_DAY);
         Interval { months: months as i32, days: days as i32, micros: micros as i64 }
     }
+    /// The interval that a value of type INTERVAL holds; an internal error for a value of another form.
     pub fn of_value(value: &Value) -> Result<Interval> {
         let packed = value.as_i128().ok_or_else(|| Error::internal("an interval of another form"))?;
         Ok(Interval::of_packed(packed))
     }
+    /// The value of type INTERVAL; error 22008 when months or days are out of range.
     pub fn value(self) -> Result<Value> {
         self.packed().map(Value::I128).ok_or_else(out_of_range)
     }
 
+    /// Every part negated; `None` on overflow.
     pub fn checked_neg(self) -> Option<Interval> {
         Some(Interval {
             months: self.months.checked_neg()?,
@@ -88,6 +99,7 @@ impl Interval {
             micros: self.micros.checked_neg()?,
         })
     }
+    /// The sum, part by part; `None` on overflow.
     pub fn checked_add(self, other: Interval) -> Option<Interval> {
         Some(Interval {
             months: self.months.checked_add(other.months)?,
@@ -95,7 +107,8 @@ impl Interval {
             micros: self.micros.checked_add(other.micros)?,
         })
     }
-    /// Times a number, or divided by one: fractions of months become days, those of days time, as in PostgreSQL.
+    /// Multiplies by `factor`, or divides if `divide`: fractions of months become days, those of days time, as in
+    /// PostgreSQL. `None` when a part is out of range or the divisor is zero.
     pub fn scaled(self, factor: f64, divide: bool) -> Option<Interval> {
         let by = |value: f64| if divide { value / factor } else { value * factor };
         let whole = |value: f64| (value.abs() <= f64::from(i32::MAX)).then_some(value as i32);
@@ -122,14 +135,14 @@ impl Interval {
         (micros.abs() < 9.2e18).then_some(Interval { months, days, micros: micros as i64 })
     }
 
-    /// 24 hours become a day.
+    /// `justify_hours`: turns every 24 hours into a day. `None` on overflow.
     pub fn justified_hours(self) -> Option<Interval> {
         let mut of = self;
         of.days = of.days.checked_add((of.micros / MICROS_PER_DAY) as i32)?;
         of.micros %= MICROS_PER_DAY;
         Some(of.time_of_one_sign())
     }
-    /// 30 days become a month.
+    /// `justify_days`: turns every 30 days into a month. `None` on overflow.
     pub fn justified_days(self) -> Option<Interval> {
         let mut of = self;
         of.months = of.months.checked_add(of.days / DAYS_PER_MONTH)?;
@@ -143,7 +156,7 @@ impl Interval {
         }
         Some(of)
     }
-    /// Both, and all parts of one sign.
+    /// `justify_interval`: does both, and gives all parts one sign. `None` on overflow.
     pub fn justified(self) -> Option<Interval> {
         let mut of = self;
         let days = i64::from(of.days) + of.micros / MICROS_PER_DAY;
@@ -159,6 +172,7 @@ impl Interval {
         }
         Some(of.time_of_one_sign())
     }
+    /// Gives the time the sign of the days, by moving one day between them.
     fn time_of_one_sign(mut self) -> Interval {
         if self.days > 0 && self.micros < 0 {
             self.micros += MICROS_PER_DAY;
@@ -170,7 +184,8 @@ impl Interval {
         self
     }
 
-    /// A moment that much later: by months, whose last day bounds the day, then by days, then by time.
+    /// The timestamp that much later: months are added first (the day is clamped to the month's last), then days,
+    /// then the time. An infinite timestamp stays; `None` when the result is out of range.
     pub fn after(self, moment: i64) -> Option<i64> {
         if datetime::is_infinite(moment) {
             return Some(moment);
@@ -181,7 +196,8 @@ impl Interval {
         datetime::finite(moved.checked_add(self.micros)?)
     }
 
-    /// From `earlier` to `later` in years, months, days and time, as a calendar counts them.
+    /// `age`: the interval from `earlier` to `later` in months, days and time, as a calendar counts them. All parts
+    /// are negative when `later` comes first.
     pub fn age(later: i64, earlier: i64) -> Interval {
         let (from, to, negative) =
             if later < earlier { (later, earlier, true) } else { (earlier, later, false) };
@@ -210,7 +226,8 @@ impl Interval {
         }
     }
 
-    /// A field as EXTRACT has it; seconds, milliseconds and the epoch are counted in microseconds.
+    /// A field as EXTRACT has it, by its name as in `units`; `microsecond` counts within the minute, and the epoch is
+    /// in microseconds. `None` for other fields and on overflow.
     pub fn field(self, field: &str) -> Option<i64> {
         let Interval { months, days, micros } = self;
         let months = i64::from(months);
@@ -233,7 +250,7 @@ impl Interval {
         })
     }
 
-    /// Without what is smaller than the unit.
+    /// `date_trunc`: sets the parts smaller than the unit to zero; `None` for a unit that intervals do not have.
     pub fn truncated(self, unit: &str) -> Option<Interval> {
         let Interval { months, days, micros } = self;
         let whole_months = |of: i32| Interval::new(months - months % of, 0, 0);
@@ -255,8 +272,8 @@ impl Interval {
         })
     }
 
-    /// As one of the restricted kinds holds it. YEAR TO MONTH leaves days and time out, as PostgreSQL does; DAY TO SECOND
-    /// has no place for months.
+    /// The value that holds the interval as one of the three interval types. YEAR TO MONTH drops days and time, as
+    /// PostgreSQL does; months in DAY TO SECOND are an error.
     pub fn restricted_to(self, kind: Type) -> Result<Value> {
         match kind {
             Type::Interval => self.value(),
@@ -270,7 +287,7 @@ impl Interval {
             other => Err(Error::internal(format!("{other} is no interval"))),
         }
     }
-    /// The value of any of the three kinds of intervals.
+    /// The interval that a value of any of the three interval types holds.
     pub fn of_kind(value: &Value, kind: Type) -> Result<Interval> {
         let number = || value.as_i64().ok_or_else(|| Error::internal("an interval of another form"));
         match kind {
@@ -283,11 +300,12 @@ impl Interval {
     }
 }
 
+/// The error 22008 of an interval whose parts have no place.
 pub fn out_of_range() -> Error {
     Error::new(SqlState::DatetimeFieldOverflow, "interval out of range")
 }
 
-/// PostgreSQL's default style: `1 year 2 mons -3 days +04:05:06.7`.
+/// Prints PostgreSQL's default style: `1 year 2 mons -3 days +04:05:06.7`.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut begun = false;

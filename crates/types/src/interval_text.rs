@@ -1,11 +1,13 @@
 //! Reading intervals: PostgreSQL's verbose form, ISO 8601 (`P1Y2M3DT4H5M6S`) and the SQL standard's (`1-2 3 4:05:06`).
 //!
-//! A literal's fields (`DAY TO HOUR`) say what a number without a unit counts, and which parts are kept.
+//! A literal's fields (`DAY TO HOUR`) say what a number without a unit counts, and which parts are kept. `cast` reads
+//! values here, without fields, and the binder reads literals. The parts are summed up in 128 bits (`Sum`) and
+//! checked once at the end, so that an intermediate sum cannot overflow. Each unit may occur once, as in PostgreSQL.
 
 use crate::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND};
 use crate::interval::Interval;
 
-/// The fields that an interval may have, from the largest.
+/// The fields that an interval literal may name, from the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     Year,
@@ -19,7 +21,9 @@ pub enum Unit {
 /// The restriction `first TO last`; one field stands for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
+    /// The largest field.
     pub first: Unit,
+    /// The smallest field, in which a number without a unit is counted.
     pub last: Unit,
 }
 
@@ -39,7 +43,7 @@ impl Fields {
     }
 }
 
-/// The interval that a text says; `None` where it says none, or one that is out of range.
+/// Reads an interval; `None` when the text has no known form or a part is out of range.
 pub fn parse(text: &str, fields: Option<Fields>) -> Option<Interval> {
     let text = text.trim();
     let mut sum = Sum::default();

@@ -10,7 +10,7 @@ use crate::{Error, Result, SqlState, Type, Value, cast, digits};
 
 pub use crate::json_path::{Step, all, get, has_wildcard, path};
 
-/// Checks a text.
+/// The text as a JSON value, unchanged. Malformed JSON and escapes that are half of a surrogate pair are errors.
 pub fn checked(text: &str) -> Result<Value> {
     serde_json::from_str::<&RawValue>(text).map_err(|e| malformed(text, &e))?;
     match half_pair(text) {
@@ -54,11 +54,12 @@ fn refused(text: &str, detail: String) -> Error {
     .with_hint("json_valid(text) tells which texts are JSON, TRY_CAST makes NULL of the others")
 }
 
+/// Whether the text is JSON that `checked` accepts.
 pub fn is_valid(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text).is_ok() && half_pair(text).is_none()
 }
 
-/// Without blanks outside of strings.
+/// The JSON text without blanks outside of strings; borrowed when it has none.
 pub fn compact(text: &str) -> std::borrow::Cow<'_, str> {
     let blank = |b: &u8| matches!(b, b' ' | b'\n' | b'\t' | b'\r');
     if !text.as_bytes().iter().any(blank) {
@@ -82,17 +83,20 @@ pub fn compact(text: &str) -> std::borrow::Cow<'_, str> {
     out.into()
 }
 
-/// What a JSON text says, one level deep.
+/// A JSON text taken apart, one level deep: what is inside arrays and objects stays text.
 pub enum Parsed<'a> {
     Null,
     Bool(bool),
+    /// As written.
     Number(&'a str),
+    /// A string, its escapes resolved.
     Text(String),
     Array(Vec<&'a RawValue>),
+    /// The entries in their order, repeated keys included.
     Object(Vec<(String, &'a RawValue)>),
 }
 
-/// Reads one level of a text, which has been checked; a text that is wrong nevertheless is NULL.
+/// Reads one level of a text that `checked` has accepted; malformed text gives `Parsed::Null`.
 pub fn parse(text: &str) -> Parsed<'_> {
     let text = text.trim();
     let read = || {
@@ -135,7 +139,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Entries<'a> {
     }
 }
 
-/// A JSON value as text: strings without quotes, NULL for null.
+/// A JSON value as SQL text (`->>`): a string without its quotes, other values compact; `None` for null.
 pub fn unquoted(text: &str) -> Option<String> {
     match parse(text) {
         Parsed::Null => None,
@@ -144,7 +148,8 @@ pub fn unquoted(text: &str) -> Option<String> {
     }
 }
 
-/// A value as JSON. What JSON has no form for becomes a string; a text is taken for JSON only where it is JSON already.
+/// Appends a value as JSON. Values that JSON has no form for become strings; a text becomes a string too, unless its
+/// type is JSON or JSONB.
 pub fn push_value(value: &Value, ty: Type, out: &mut String) {
     let shown = |out: &mut String| push_string(&cast::format_value(value, ty), out);
     match (value, ty) {
@@ -205,7 +210,7 @@ pub fn push_value(value: &Value, ty: Type, out: &mut String) {
     }
 }
 
-/// A JSON string, its quotes included.
+/// Appends a JSON string with its quotes, escaped.
 pub fn push_string(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
@@ -222,7 +227,8 @@ pub fn push_string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// A value cast to JSON.
+/// Casts a value to JSON: text is parsed and checked, values of other types are converted. JSON and JSONB stay as
+/// they are.
 pub fn from_value(value: &Value, from: Type) -> Result<Value> {
     if from.is_text() {
         return match (from, value.as_text()) {
@@ -247,8 +253,8 @@ enum Manner {
     Exact,
 }
 
-/// A JSON value cast to a type: null is NULL, strings are read as a quoted literal is. `lenient`ly, values
-/// inside that do not fit are NULL.
+/// Casts a JSON value to a type: null becomes NULL, a string is read as a quoted literal is. If `lenient`, values
+/// inside arrays and objects that do not fit become NULL.
 pub fn to_value(text: &str, to: Type, lenient: bool) -> Result<Value> {
     converted(text, to, if lenient { Manner::Lenient } else { Manner::Cast })
 }
@@ -368,7 +374,7 @@ fn converted(text: &str, to: Type, manner: Manner) -> Result<Value> {
     }
 }
 
-/// What kind of value a text is, in DuckDB's words.
+/// The name that DuckDB's `json_type` gives the kind of a JSON text.
 pub fn kind(text: &str) -> &'static str {
     match text.trim().as_bytes().first() {
         Some(b'{') => "OBJECT",
@@ -382,7 +388,8 @@ pub fn kind(text: &str) -> &'static str {
     }
 }
 
-/// Whether `outer` contains `inner` at its top, as PostgreSQL's `@>` has it.
+/// Whether `outer` contains `inner`, as PostgreSQL's `@>` defines it. Values nested deeper than 500 levels do not
+/// match.
 pub fn contains(outer: &str, inner: &str) -> bool {
     fn within(outer: &str, inner: &str, depth: usize) -> bool {
         if depth > CONTAINS_DEPTH_MAX {

@@ -1,5 +1,9 @@
 //! Paths into JSON: `$.key[0]."other key"[*]`, JSON Pointer (RFC 6901) `/key/0`, or the name of a key; and the parts that
-//! they lead to. A part is a piece of the text it lies in, so that taking it copies nothing.
+//! they lead to.
+//!
+//! A part is a slice of the text that it lies in, so that taking it copies nothing. Functions and operators on JSON
+//! parse a path once (`path`) and apply its steps to many texts (`get`, `all`), which must be JSON that was checked.
+//! Wildcards and `..` give several parts; `..` may occur once in a path, which bounds their number.
 
 use crate::json::{Parsed, parse};
 use crate::{Error, Result, SqlState, stop};
@@ -7,10 +11,11 @@ use crate::{Error, Result, SqlState, stop};
 /// One step into a JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// The value of an object's key.
     Key(String),
-    /// From the front, or with a minus from the end.
+    /// An element of an array by place, from 0: from the front, or with a minus from the end.
     Index(i64),
-    /// `[#-n]`: from the end. Of 0 DuckDB reads the first element, but writes behind the last one.
+    /// `[#-n]`: from the end. As in DuckDB, `[#-0]` reads the first element, but writes behind the last one.
     FromEnd(u64),
     /// `[#]`: the place behind the last element.
     End,
@@ -30,7 +35,8 @@ impl Step {
     fn is_wildcard(&self) -> bool {
         matches!(self, Step::EachElement | Step::EachValue | Step::Each | Step::Deep)
     }
-    /// The place in an array of so many elements; one that is the count is behind the last.
+    /// The place in an array of `count` elements; `count` itself is the place behind the last. `None` when the step
+    /// lies outside or is no place.
     pub fn place(&self, count: usize) -> Option<usize> {
         let at = match self {
             Step::Index(at) if *at < 0 => {
@@ -45,7 +51,7 @@ impl Step {
         };
         (at <= count).then_some(at)
     }
-    /// The key that the step is in an object.
+    /// The key that the step looks up in an object; `None` for steps that objects do not have.
     pub fn key(&self) -> Option<&str> {
         match self {
             Step::Key(key) | Step::Word(key) => Some(key),
@@ -59,12 +65,13 @@ pub fn has_wildcard(steps: &[Step]) -> bool {
     steps.iter().any(Step::is_wildcard)
 }
 
-/// The part that the steps lead to; of wildcards, the first. Of a key that an object has twice the last one counts.
+/// The part of the text that the steps lead to, the first one for wildcards; `None` when there is none. If an object
+/// has a key twice, the last one counts.
 pub fn get<'a>(text: &'a str, steps: &[Step]) -> Option<&'a str> {
     all(text, steps, 1).into_iter().next()
 }
 
-/// The parts that the steps lead to, at most so many.
+/// The parts of the text that the steps lead to, at most `most`, in order.
 pub fn all<'a>(text: &'a str, steps: &[Step], most: usize) -> Vec<&'a str> {
     let mut found = vec![text.trim()];
     for step in steps {
@@ -119,7 +126,8 @@ fn with_all_inside(from: Vec<&str>) -> Vec<&str> {
     all
 }
 
-/// Reads a path.
+/// Parses a path: `$...`, a JSON Pointer if it begins with `/`, else the name of one key. The empty path is the whole
+/// value. A malformed path is an error.
 pub fn path(text: &str) -> Result<Vec<Step>> {
     if let Some(rest) = text.strip_prefix('/') {
         let step = |word: &str| Step::Word(word.replace("~1", "/").replace("~0", "~"));

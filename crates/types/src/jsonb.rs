@@ -17,6 +17,7 @@ const DEPTH_MAX: usize = 500;
 /// Digits that a number with an exponent is written out to.
 const DIGITS_MAX: i64 = 400;
 
+/// A JSONB value taken apart. Numbers and objects are in their one form, so that equal values are equal trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tree {
     Null,
@@ -29,7 +30,8 @@ pub enum Tree {
     Object(Vec<(String, Tree)>),
 }
 
-/// The text in its one form.
+/// Checks a JSON text and gives it in its one form, as a JSONB value. Besides malformed JSON, `\u0000` in a string
+/// and nesting deeper than 500 levels are errors.
 pub fn canonical(text: &str) -> Result<Value> {
     json::checked(text)?;
     Ok(Value::text(&Tree::read(text)?.shown()))
@@ -40,7 +42,7 @@ fn by_length(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
-/// A number without what says nothing.
+/// The one form of a number: without needless zeros, sign and exponent.
 fn number(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
@@ -50,7 +52,7 @@ fn number(text: &str) -> String {
     if significant.is_empty() {
         return "0".into();
     }
-    // An exponent that is no i64 is that of a number nobody has; it stays as it is.
+    // An exponent beyond i64 is not computed with: such a number stays as it is.
     let Ok(exponent) = exponent.trim_start_matches('+').parse::<i64>() else { return text.to_owned() };
     let leading = (all.len() - all.trim_start_matches('0').len()) as i64;
     // Digits before the point.
@@ -72,7 +74,8 @@ fn number(text: &str) -> String {
 }
 
 impl Tree {
-    /// Reads a text that is JSON.
+    /// Takes apart a text that is known to be JSON. `\u0000` in a string and nesting deeper than 500 levels are
+    /// errors.
     pub fn read(text: &str) -> Result<Tree> {
         Self::read_at(text, 0)
     }
@@ -112,6 +115,7 @@ impl Tree {
         })
     }
 
+    /// The canonical text, which is what a JSONB column holds.
     pub fn shown(&self) -> String {
         let mut out = String::new();
         self.push(&mut out);
@@ -184,7 +188,7 @@ impl Tree {
         }
     }
 
-    /// Objects without the entries that are null, at every level.
+    /// `jsonb_strip_nulls`: without the object entries that are null, at every level.
     pub fn stripped(self) -> Tree {
         match self {
             Tree::Array(items) => Tree::Array(items.into_iter().map(Tree::stripped).collect()),
@@ -224,7 +228,8 @@ impl Tree {
         !matches!(self, Tree::Array(_) | Tree::Object(_))
     }
 
-    /// `-` of a text: without the key, or without the elements that are this text.
+    /// `-` of a text: an object without the key, an array without the elements that are this text. Scalars are an
+    /// error.
     pub fn without_key(self, wanted: &str) -> Result<Tree> {
         Ok(match self {
             Tree::Object(entries) => {
@@ -237,7 +242,8 @@ impl Tree {
         })
     }
 
-    /// `-` of a number: without the element at that place.
+    /// `-` of a number: an array without the element at that place, counted from the end if negative. Anything but an
+    /// array is an error.
     pub fn without_index(self, index: i64) -> Result<Tree> {
         match self {
             Tree::Array(mut items) => {
@@ -251,7 +257,7 @@ impl Tree {
         }
     }
 
-    /// `#-`: without what the path leads to.
+    /// `#-`: without the element or entry that the path leads to; unchanged when there is none. Scalars are an error.
     pub fn without_path(self, path: &[String]) -> Result<Tree> {
         if self.is_scalar() {
             return Err(wrong("cannot delete path in scalar"));
@@ -259,7 +265,8 @@ impl Tree {
         Ok(if path.is_empty() { self } else { self.changed(path, 0, &Change::Delete)? })
     }
 
-    /// `jsonb_set`: with another value where the path leads. What is missing at its last step is made if `create` says so.
+    /// `jsonb_set`: with another value where the path leads. If only its last step is missing, `create` adds it.
+    /// Scalars are an error.
     pub fn set(self, path: &[String], value: Tree, create: bool) -> Result<Tree> {
         if self.is_scalar() {
             return Err(wrong("cannot set path in scalar"));
@@ -267,7 +274,8 @@ impl Tree {
         Ok(if path.is_empty() { self } else { self.changed(path, 0, &Change::Set { value, create })? })
     }
 
-    /// `jsonb_insert`: with a value before, or behind, the element where the path leads, or under a key that is new.
+    /// `jsonb_insert`: with a value before, or `behind`, the element where the path leads, or under a new key. A key
+    /// that exists and scalars are errors.
     pub fn insert(self, path: &[String], value: Tree, behind: bool) -> Result<Tree> {
         if self.is_scalar() {
             return Err(wrong("cannot set path in scalar"));
@@ -275,6 +283,7 @@ impl Tree {
         Ok(if path.is_empty() { self } else { self.changed(path, 0, &Change::Insert { value, behind })? })
     }
 
+    /// Applies the change at the path, of which `at` steps were taken; a path that leads nowhere changes nothing.
     fn changed(self, path: &[String], at: usize, change: &Change) -> Result<Tree> {
         let Some(step) = path.get(at) else { return Ok(self) };
         let last = at + 1 == path.len();
@@ -338,6 +347,7 @@ impl Tree {
     }
 }
 
+/// What `changed` does at the end of the path.
 enum Change {
     Set { value: Tree, create: bool },
     Insert { value: Tree, behind: bool },
@@ -348,6 +358,7 @@ fn wrong(message: &str) -> Error {
     Error::new(SqlState::InvalidParameterValue, message)
 }
 
+/// Sets the value of a key in entries that are in order, and keeps them so.
 fn put(entries: &mut Vec<(String, Tree)>, key: String, value: Tree) {
     match entries.binary_search_by(|(own, _)| by_length(own, &key)) {
         Ok(at) => entries[at].1 = value,
@@ -362,6 +373,7 @@ fn place(index: i64, count: usize) -> Option<usize> {
     (0..count).contains(&at).then_some(at as usize)
 }
 
+/// Refuses a text with a zero character, which SQL texts cannot hold.
 fn without_nul(text: String) -> Result<String> {
     if text.contains('\0') {
         return Err(Error::new(
@@ -390,8 +402,8 @@ fn push_string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Bytes in PostgreSQL's order of jsonb: objects over arrays over truth values over numbers over strings over null, larger
-/// arrays and objects over smaller ones, and an empty array at the top below everything.
+/// Bytes whose order is PostgreSQL's order of jsonb: objects over arrays over truth values over numbers over strings
+/// over null, larger arrays and objects over smaller ones, and an empty array at the top below everything.
 pub fn order_key(tree: &Tree) -> Vec<u8> {
     let mut out = Vec::new();
     if matches!(tree, Tree::Array(items) if items.is_empty()) {

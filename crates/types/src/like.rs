@@ -1,4 +1,9 @@
 //! LIKE patterns, compiled once: fixed parts between `%` are found by substring search, `_` matches one character.
+//!
+//! A pattern is cut at its unescaped `%` into pieces. The first piece is matched at the start of the text, the last
+//! at its end, and those between at their first occurrence after the piece before, which suffices because `%` matches
+//! anything. Expressions and blocks evaluate LIKE here; the optimizer turns `prefix` into a range, and blocks search
+//! many strings at once for `required` or `literals`. Matching takes bytes and expects UTF-8.
 
 use memchr::memmem::Finder;
 
@@ -86,7 +91,7 @@ impl Piece {
     }
 }
 
-/// Up to this length a search of ours beats the general one, which has to be set up and, on strings shorter than its
+/// Up to this length `find_short` beats the general search, which has to be set up and, on strings shorter than its
 /// vectors, goes byte by byte.
 const SHORT_BYTES_MAX: usize = 128;
 
@@ -130,6 +135,7 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0xC0 == 0x80
 }
 
+/// Length of a UTF-8 character by its first byte.
 fn character_bytes(lead: u8) -> usize {
     match lead {
         0xC0..=0xDF => 2,
@@ -175,6 +181,7 @@ impl LikePattern {
         Some(LikePattern { text: pattern.to_owned(), pieces, whole })
     }
 
+    /// The pattern as it was given.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -208,10 +215,12 @@ impl LikePattern {
         self.longest_fixed().and_then(|finder| finder.find(text))
     }
 
+    /// The longest piece without `_`, which is the most selective one to search for.
     fn longest_fixed(&self) -> Option<&Finder<'static>> {
         self.pieces.iter().filter_map(|p| p.fixed.as_ref()).max_by_key(|f| f.needle().len())
     }
 
+    /// Whether the whole text matches.
     pub fn matches(&self, text: &[u8]) -> bool {
         let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) else { return false };
         let Some(head) = first.match_at(text) else { return false };

@@ -1,10 +1,10 @@
 //! The logical types of SQL and the physical types that carry them.
 //!
-//! The physical type is a function of the logical one, so nobody passes both: a DECIMAL of at most 18 digits is a
-//! 64-bit integer scaled by a power of ten, a wider one is 128 bits; dates count days and times microseconds from
-//! 1970-01-01; the restricted
-//! intervals count months (year-month) or microseconds (day-time), INTERVAL packs both and days (`interval`); a UUID is its 16 bytes read
-//! big-endian with the top bit flipped, so that integer order is byte order.
+//! The physical type is a function of the logical one, so functions take the logical one alone: a DECIMAL of at most
+//! 18 digits is a 64-bit integer scaled by a power of ten, a wider one is 128 bits; dates count days and timestamps
+//! microseconds from 1970-01-01; the restricted intervals count months (year-month) or microseconds (day-time),
+//! INTERVAL packs months, days and microseconds (`interval`); a UUID is its 16 bytes read big-endian with the top bit
+//! flipped, so that integer order is byte order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ pub const DECIMAL_64_PRECISION_MAX: u8 = 18;
 /// Digits that always fit a 128-bit integer; SQL's DECIMAL ends here.
 pub const DECIMAL_PRECISION_MAX: u8 = 38;
 
+/// A logical SQL type with its parameters; eight bytes that are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Type {
     /// The type of an untyped NULL, until its context fixes one.
@@ -25,7 +26,7 @@ pub enum Type {
     SmallInt,
     Integer,
     BigInt,
-    /// Whole numbers that are narrower than the form they lie in: see `integers`.
+    /// This and the next five types are integers narrower than the form that holds them: see `integers`.
     TinyInt,
     UTinyInt,
     USmallInt,
@@ -35,14 +36,17 @@ pub enum Type {
     Real,
     Double,
     Decimal {
+        /// Digits in all, 1 to 38.
         precision: u8,
+        /// Digits behind the point, at most `precision`.
         scale: u8,
     },
     /// CHAR(n): stored without trailing blanks, which never count in comparisons.
     Char(u32),
-    /// VARCHAR(n).
+    /// VARCHAR(n): at most n characters.
     Varchar(u32),
     Text,
+    /// Days since 1970-01-01.
     Date,
     /// Microseconds since midnight.
     Time,
@@ -63,6 +67,7 @@ pub enum Type {
     Bit(u32),
     /// BIT VARYING(n); 0 is no limit.
     VarBit(u32),
+    /// 128 bits in the order of the bytes: see the head of the file.
     Uuid,
     /// Text that is JSON.
     Json,
@@ -70,7 +75,7 @@ pub enum Type {
     Jsonb,
     /// One of the labels that the type has: see `enums`.
     Enum(NestedId),
-    /// LIST, STRUCT and MAP: see `nested`.
+    /// LIST; like STRUCT and MAP one byte string: see `nested`.
     List(NestedId),
     Struct(NestedId),
     Map(NestedId),
@@ -104,6 +109,7 @@ impl Physical {
 }
 
 impl Type {
+    /// The form in which vectors and blocks hold values of the type.
     pub fn physical(self) -> Physical {
         match self {
             Self::Null | Self::Boolean => Physical::Bool,
@@ -137,22 +143,27 @@ impl Type {
             | Self::Map(_) => Physical::Bytes,
         }
     }
+    /// Whether values are UTF-8 text: CHAR, VARCHAR, TEXT, JSON and JSONB.
     pub fn is_text(self) -> bool {
         matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Json | Self::Jsonb)
     }
-    /// Text that is checked when it becomes a value of the type.
+    /// Whether the type is JSON or JSONB, whose text is checked when it becomes a value.
     pub fn is_json(self) -> bool {
         matches!(self, Self::Json | Self::Jsonb)
     }
+    /// Whether the type is REAL or DOUBLE PRECISION.
     pub fn is_float(self) -> bool {
         matches!(self, Self::Real | Self::Double)
     }
+    /// Whether the type is DECIMAL, of any precision.
     pub fn is_decimal(self) -> bool {
         matches!(self, Self::Decimal { .. })
     }
+    /// Whether the type is an integer, a float or a decimal.
     pub fn is_numeric(self) -> bool {
         self.is_integer() || self.is_float() || self.is_decimal()
     }
+    /// Whether the type is INTERVAL or one of the two restricted kinds.
     pub fn is_interval(self) -> bool {
         matches!(self, Self::Interval | Self::IntervalYearMonth | Self::IntervalDayTime)
     }
@@ -160,7 +171,7 @@ impl Type {
     pub fn scale(self) -> u8 {
         if let Self::Decimal { scale, .. } = self { scale } else { 0 }
     }
-    /// True when the bytes of two values of these types can be compared or hashed without a cast.
+    /// Whether values of the two types can be compared and hashed by their held form, without a cast.
     pub fn same_representation(self, other: Type) -> bool {
         self == other
             // JSONB is one form of what a text may say in many.
@@ -173,7 +184,8 @@ impl Type {
                 _ => false,
             }
     }
-    /// The type that `sql_name` calls so, or a common other name of it.
+    /// The type of a SQL name, in any case, or of a common alias of it, nested types included; `None` for an unknown
+    /// name. Types made by CREATE TYPE are not looked up.
     pub fn from_sql_name(name: &str) -> Option<Type> {
         crate::nested::names::from_name(name, 0)
     }
@@ -228,12 +240,13 @@ impl Type {
         })
     }
 
-    /// `None` where there are no such decimals.
+    /// DECIMAL(precision, scale); `None` unless the precision is 1 to 38 and the scale at most the precision.
     pub fn decimal(precision: u32, scale: u32) -> Option<Type> {
         let fits = (1..=u32::from(DECIMAL_PRECISION_MAX)).contains(&precision) && scale <= precision;
         fits.then_some(Self::Decimal { precision: precision as u8, scale: scale as u8 })
     }
 
+    /// The type as DDL and messages write it, with its parameters: `DECIMAL(10,2)`.
     pub fn sql_name(self) -> String {
         match self {
             Self::Null => "UNKNOWN".into(),
@@ -283,36 +296,45 @@ impl fmt::Display for Type {
 /// A named, typed column of a table or a result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
+    /// As declared, without quotes.
     pub name: String,
+    /// The type of its values.
     pub ty: Type,
+    /// Whether it may hold NULL.
     pub nullable: bool,
 }
 
 impl Field {
+    /// A column of that name and type.
     pub fn new(name: impl Into<String>, ty: Type, nullable: bool) -> Self {
         Field { name: name.into(), ty, nullable }
     }
 }
 
-/// An ordered list of fields, shared.
+/// An ordered list of columns; a clone shares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     fields: Arc<[Field]>,
 }
 
 impl Schema {
+    /// A schema of these columns, in their order.
     pub fn new(fields: Vec<Field>) -> Self {
         Schema { fields: fields.into() }
     }
+    /// The columns, in order.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
+    /// How many columns there are.
     pub fn len(&self) -> usize {
         self.fields.len()
     }
+    /// Whether there are no columns, as for a statement without a result.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
+    /// The place, from 0, of the first column with exactly this name; case counts. `None` when there is none.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|f| f.name == name)
     }

@@ -1,10 +1,10 @@
 //! "Did you mean": the known name nearest to a misspelt one.
 
-/// More candidates than a person could have meant are not looked at.
+/// Candidates that are looked at, at most, which bounds the time.
 const CANDIDATES_MAX: usize = 10_000;
 
-/// The candidate within a third of the name's length in edits, four at most, nearest first; case does not count. A
-/// candidate that is the name itself is no remedy.
+/// The candidate with the fewest edits to the name: at most a third of the name's length and at most four; case does
+/// not count. A candidate equal to the name is skipped. `None` when nothing is near.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = name.to_lowercase().chars().take(64).collect();
     let allowed = (wanted.len() / 3).clamp(1, 4);
@@ -22,14 +22,14 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(.., candidate)| candidate)
 }
 
-/// Letters at the beginning and at the end that both have: what tells `upper` from `user` beside `uper`.
+/// Letters at the beginning and at the end that both have: for `uper` they prefer `upper` to `user`.
 fn shared(a: &[char], b: &[char]) -> usize {
     let begin = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let end = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
     begin + end
 }
 
-/// A hint for a name that was not found; `None` when nothing is near.
+/// The hint `did you mean "..."?` for a name that was not found; `None` when no candidate is near.
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(name, candidates).map(|c| format!("did you mean \"{c}\"?"))
 }
@@ -55,12 +55,13 @@ fn edits(a: &[char], b: &[char]) -> usize {
 /// What stands before the schema and the name in `in_schema`; no name holds it.
 const SEPARATOR: char = '\0';
 
-/// The name in its database of a macro or a type of a schema other than the default one, whose are known by name alone.
+/// The catalog's name of a macro or type in a schema other than the default one; in the default schema the bare name
+/// is used.
 pub fn in_schema(schema: &str, name: &str) -> String {
     format!("{SEPARATOR}{schema}{SEPARATOR}{name}")
 }
 
-/// What `in_schema` was made of; a name of the default schema has no schema.
+/// Splits a catalog name made by `in_schema`; the schema is `None` for a bare name, which is of the default schema.
 pub fn schema_and_name(name: &str) -> (Option<&str>, &str) {
     let parts = name.strip_prefix(SEPARATOR).and_then(|rest| rest.split_once(SEPARATOR));
     parts.map_or((None, name), |(schema, name)| (Some(schema), name))

@@ -1,12 +1,15 @@
 //! The predicates on one column that a block evaluates itself, on codes where the column is coded.
 //!
-//! A row passes when the predicate is TRUE: NULL never passes, except `IsNull`. Values are of the column's physical
-//! type; the planner casts them, and drops predicates whose literal lies outside the type's range.
+//! A row passes when the predicate is TRUE: NULL passes `IsNull` alone. Values have the column's physical type; the
+//! planner casts them, and drops predicates whose literal lies outside the type's range. `accepts` defines the
+//! meaning; blocks evaluate the same predicates on codes, and `may_match` skips blocks and zones by their statistics.
+//! A `PredicateTree` joins them by AND and OR where a condition spans columns.
 
 use std::sync::Arc;
 
 use crate::{LikePattern, Value};
 
+/// SQL's six comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     Equal,
@@ -39,6 +42,7 @@ impl Comparison {
             Self::GreaterOrEqual => Self::Less,
         }
     }
+    /// Whether the comparison is TRUE for two values in this order.
     pub fn holds(self, order: std::cmp::Ordering) -> bool {
         match self {
             Self::Equal => order.is_eq(),
@@ -49,6 +53,7 @@ impl Comparison {
             Self::GreaterOrEqual => order.is_ge(),
         }
     }
+    /// The operator as SQL writes it.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -64,10 +69,13 @@ impl Comparison {
 /// One end of a range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
+    /// Not NULL, in the physical form of the column.
     pub value: Value,
+    /// Whether the value itself lies in the range.
     pub inclusive: bool,
 }
 
+/// A condition on one column, in a form that a block can evaluate.
 #[derive(Clone, Debug)]
 pub enum ColumnPredicate {
     /// Between the bounds, each optional; equality is a range of one value.
@@ -75,11 +83,13 @@ pub enum ColumnPredicate {
         low: Option<Bound>,
         high: Option<Bound>,
     },
+    /// Not NULL and another value; the operand is not NULL.
     NotEqual(Value),
-    /// Among the values, which are sorted, distinct and not NULL.
+    /// Equal to one of the values, which are sorted, distinct and not NULL.
     In(Arc<[Value]>),
-    /// Not NULL and not among the values.
+    /// Not NULL and equal to none of the values, which are as those of `In`.
     NotIn(Arc<[Value]>),
+    /// LIKE, or NOT LIKE if `negated`.
     Like {
         pattern: Arc<LikePattern>,
         negated: bool,
@@ -88,19 +98,19 @@ pub enum ColumnPredicate {
     IsNotNull,
 }
 
-/// A condition on several columns, which go by their numbers.
+/// AND and OR over conditions on columns, which are named by number.
 #[derive(Clone, Debug)]
 pub enum PredicateTree {
     /// A predicate on a column.
     Leaf(usize, ColumnPredicate),
-    /// Every part holds; so does none at all.
+    /// Every part passes; without parts it is TRUE.
     And(Vec<PredicateTree>),
-    /// Some part holds.
+    /// Some part passes; without parts it is FALSE.
     Or(Vec<PredicateTree>),
 }
 
 impl PredicateTree {
-    /// Whether a row passes whose columns have these values.
+    /// Whether a row passes; `value` gives the row's value of a column.
     pub fn accepts(&self, value: &impl Fn(usize) -> Value) -> bool {
         match self {
             Self::Leaf(column, predicate) => predicate.accepts(&value(*column)),
@@ -108,7 +118,7 @@ impl PredicateTree {
             Self::Or(parts) => parts.iter().any(|part| part.accepts(value)),
         }
     }
-    /// The same of columns with other numbers.
+    /// The same condition with every column number replaced by what `number` gives for it.
     #[must_use]
     pub fn renumbered(&self, number: &impl Fn(usize) -> usize) -> Self {
         let all = |parts: &[Self]| parts.iter().map(|part| part.renumbered(number)).collect();
@@ -118,7 +128,7 @@ impl PredicateTree {
             Self::Or(parts) => Self::Or(all(parts)),
         }
     }
-    /// Adds the columns that are looked at, some perhaps again.
+    /// Appends the numbers of the columns that are looked at; a column may come more than once.
     pub fn add_columns(&self, columns: &mut Vec<usize>) {
         match self {
             Self::Leaf(column, _) => columns.push(*column),
@@ -128,7 +138,7 @@ impl PredicateTree {
 }
 
 impl ColumnPredicate {
-    /// Whether one value passes; the definition every faster evaluation is tested against.
+    /// Whether one value passes. This is the definition that every faster evaluation is tested against.
     pub fn accepts(&self, value: &Value) -> bool {
         if value.is_null() {
             return matches!(self, Self::IsNull);
@@ -156,8 +166,8 @@ impl ColumnPredicate {
         }
     }
 
-    /// False when no value between `min` and `max` can pass, so the block need not be read. `min` is NULL when the
-    /// column holds only NULLs.
+    /// `false` only when no value between `min` and `max` can pass, so that the block need not be read. `min` is NULL
+    /// when the column holds only NULLs.
     pub fn may_match(&self, min: &Value, max: &Value, null_count: u64, rows: u64) -> bool {
         match self {
             Self::IsNull => null_count > 0,

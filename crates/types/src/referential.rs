@@ -1,24 +1,27 @@
-//! What becomes of rows that refer to a row whose key goes or changes.
+//! Referential actions: what a foreign key does with rows that refer to a key that is deleted or updated.
 
 /// ON DELETE and ON UPDATE of a foreign key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReferentialAction {
-    /// An error, unless at the statement's end some row has the key, or nobody refers to it.
+    /// An error, unless at the statement's end some row has the key again or no row refers to it.
     #[default]
     NoAction,
     /// An error at once.
     Restrict,
-    /// They go with it, or get its new key.
+    /// Referring rows are deleted too, or get the new key.
     Cascade,
+    /// The referring columns become NULL.
     SetNull,
+    /// The referring columns get their defaults.
     SetDefault,
 }
 
 impl ReferentialAction {
+    /// Every action, in the order of codes.
     pub const ALL: [ReferentialAction; 5] =
         [Self::NoAction, Self::Restrict, Self::Cascade, Self::SetNull, Self::SetDefault];
 
-    /// As SQL writes it.
+    /// The action as SQL writes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoAction => "NO ACTION",
@@ -28,7 +31,7 @@ impl ReferentialAction {
             Self::SetDefault => "SET DEFAULT",
         }
     }
-    /// Its number in files, which never changes.
+    /// The code that stands for the action in files; it never changes.
     pub fn code(self) -> u8 {
         match self {
             Self::NoAction => 0,
@@ -38,10 +41,11 @@ impl ReferentialAction {
             Self::SetDefault => 4,
         }
     }
+    /// The action of a code; `None` for a code that no action has.
     pub fn of_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|action| action.code() == code)
     }
-    /// Whether rows are changed by it.
+    /// Whether the action changes or deletes referring rows instead of raising an error.
     pub fn changes_rows(self) -> bool {
         !matches!(self, Self::NoAction | Self::Restrict)
     }

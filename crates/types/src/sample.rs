@@ -1,10 +1,10 @@
-//! Choosing rows or blocks at random, the same ones whoever asks: by a hash of their number and a seed.
+//! Random samples of rows or blocks that are the same for every caller: a hash of number and seed decides.
 //!
 //! Every number has a place on a line of 2^64, and a sample is all that lie before a point. So a sample of 10 % is
 //! part of the one of 20 % with the same seed, and no order of evaluation changes it.
 
-/// The place of a number, by the finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
-/// Generators", 2014) over number and seed.
+/// The place of a number on the line of 2^64, by the finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable
+/// Pseudorandom Number Generators", 2014) over number and seed.
 pub fn place(number: u64, seed: u64) -> u64 {
     let mut h = number.wrapping_add(mix(seed)).wrapping_add(0x9E37_79B9_7F4A_7C15);
     h = mix(h);
@@ -17,7 +17,7 @@ fn mix(mut h: u64) -> u64 {
     h ^ (h >> 31)
 }
 
-/// What a sample takes of: rows, or whole blocks.
+/// What a sample chooses: single rows (BERNOULLI), or whole blocks (SYSTEM).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SampleOf {
     Rows,
@@ -27,9 +27,11 @@ pub enum SampleOf {
 /// A share of a table's rows or blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
+    /// What is chosen.
     pub of: SampleOf,
-    /// 0 to 1.
+    /// The expected share that is taken, 0 to 1.
     pub share: f64,
+    /// Equal seeds choose equal rows or blocks.
     pub seed: u64,
 }
 
@@ -40,7 +42,7 @@ impl Sample {
     }
 }
 
-/// `place` as a BIGINT of its own, for expressions.
+/// `place` halved, as a BIGINT that is not negative, for expressions.
 pub fn signed_place(number: i64, seed: i64) -> i64 {
     (place(number as u64, seed as u64) >> 1) as i64
 }

@@ -1,4 +1,4 @@
-//! What is known of one column's values, in a block or a whole table.
+//! Statistics of one column's values, in a block or a whole table.
 
 use crate::Value;
 
@@ -6,18 +6,22 @@ use crate::Value;
 /// is NULL (or there is none); they are bounds: no non-NULL value lies outside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnStatistics {
+    /// Lower bound; NULL when there is no value.
     pub min: Value,
+    /// Upper bound; NULL when there is no value.
     pub max: Value,
+    /// Rows that are NULL.
     pub null_count: u64,
     /// An estimate of the number of distinct non-NULL values; 0 when there are none.
     pub distinct: u64,
-    /// Every non-NULL value is known to occur once.
+    /// Whether every non-NULL value is known to occur once; `false` says nothing.
     pub unique: bool,
-    /// Values never decrease in row order, and there is no NULL.
+    /// Whether values never decrease in row order and there is no NULL.
     pub sorted: bool,
 }
 
 impl ColumnStatistics {
+    /// The statistics of a column without rows.
     pub fn empty() -> Self {
         ColumnStatistics {
             min: Value::Null,

@@ -1,8 +1,8 @@
-//! TIME WITH TIME ZONE: what a clock shows, and how far from Greenwich the clock is.
+//! TIME WITH TIME ZONE: the reading of a clock, and the clock's offset from Greenwich.
 //!
-//! It is packed into 64 bits, `utc * 2^18 + (west + 2^17)` with the microseconds since midnight in Greenwich and the
-//! seconds that the zone lies west: integers are then in PostgreSQL's order, by the moment and then by the zone, and
-//! equal values have equal bits.
+//! A value is packed into 64 bits, `utc * 2^18 + (west + 2^17)` with the microseconds since midnight in Greenwich and
+//! the seconds that the zone lies west: integers are then in PostgreSQL's order, by the moment and then by the zone,
+//! and equal values have equal bits.
 
 use crate::date_text::{self, Fault};
 use crate::datetime::{self, MICROS_PER_DAY, MICROS_PER_SECOND};
@@ -10,9 +10,11 @@ use crate::interval::Interval;
 use crate::zone::{self, Zone};
 use crate::{Error, Result, SqlState, Value};
 
+/// Bits of the zone in the packed form, and what is added to seconds west so that they are not negative.
 const ZONE_BITS: u32 = 18;
 const ZONE_MIDDLE: i64 = 1 << (ZONE_BITS - 1);
 
+/// A TIME WITH TIME ZONE taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeTz {
     /// Microseconds since midnight on the clock.
@@ -32,41 +34,45 @@ impl TimeTz {
     pub fn utc(self) -> i64 {
         self.micros - i64::from(self.east) * MICROS_PER_SECOND
     }
+    /// The integer that holds the time: see the head of the file.
     pub fn packed(self) -> i64 {
         self.utc() << ZONE_BITS | (ZONE_MIDDLE - i64::from(self.east))
     }
+    /// The time that an integer holds; the inverse of `packed`.
     pub fn of_packed(packed: i64) -> TimeTz {
         let east = ZONE_MIDDLE - (packed & ((1 << ZONE_BITS) - 1));
         let micros = (packed >> ZONE_BITS) + east * MICROS_PER_SECOND;
         TimeTz { micros, east: east as i32 }
     }
+    /// The time that a value of type TIMETZ holds; midnight in Greenwich for NULL.
     pub fn of_value(value: &Value) -> TimeTz {
         TimeTz::of_packed(value.as_i64().unwrap_or(ZONE_MIDDLE))
     }
+    /// The value of type TIMETZ.
     pub fn value(self) -> Value {
         Value::I64(self.packed())
     }
-    /// A clock's reading with the offset that the zone has now.
+    /// A clock's reading, with the offset that the zone has at the time of the call.
     pub fn in_zone_now(micros: i64, zone: Zone) -> TimeTz {
         TimeTz { micros, east: zone.offset_at(now()) }
     }
-    /// What a clock in that zone shows at an instant.
+    /// What a clock in that zone shows at an instant; `None` for infinite instants and out of range.
     pub fn of_instant(instant: i64, zone: Zone) -> Option<TimeTz> {
         let local = zone.local(instant).filter(|local| !datetime::is_infinite(*local))?;
         Some(TimeTz { micros: local.rem_euclid(MICROS_PER_DAY), east: zone.offset_at(instant) })
     }
-    /// The same moment on a clock in another zone, with the offset that it has now.
+    /// The same moment on a clock in another zone, with the offset that the zone has at the time of the call.
     pub fn at_zone(self, zone: Zone) -> TimeTz {
         let east = zone.offset_at(now());
         let micros = self.utc() + i64::from(east) * MICROS_PER_SECOND;
         TimeTz { micros: micros.rem_euclid(MICROS_PER_DAY), east }
     }
-    /// The clock moved by an interval's time; its days and months move no clock.
+    /// The clock moved by an interval's time, modulo a day; the interval's days and months are ignored.
     pub fn moved(self, interval: Interval) -> TimeTz {
         let moved = self.micros + interval.micros % MICROS_PER_DAY;
         TimeTz { micros: moved.rem_euclid(MICROS_PER_DAY), ..self }
     }
-    /// The instant of that time on a day.
+    /// The instant of that time on a day, infinite for an infinite day; an error when timestamps do not reach so far.
     pub fn on(self, day: i32) -> Result<i64> {
         let instant = datetime::midnight(day).and_then(|midnight| match datetime::is_infinite(midnight) {
             true => Some(midnight),
@@ -74,6 +80,8 @@ impl TimeTz {
         });
         instant.ok_or_else(|| Error::new(SqlState::DatetimeFieldOverflow, "timestamp out of range"))
     }
+    /// Reads a time with an offset or a zone's abbreviation. Without one it gets the current zone's offset of today;
+    /// with a date in front, the offset of that date. A zone such as `Europe/Berlin` needs a date.
     pub fn parse(text: &str) -> std::result::Result<TimeTz, Fault> {
         let text = text.trim();
         // With a date, a zone may be one whose offset the date decides.

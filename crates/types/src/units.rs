@@ -1,6 +1,6 @@
-//! The names of units and fields of time: one word for each, whichever of its names is written.
+//! The names of units and fields of time: many spellings, one canonical word for each.
 
-/// What other names mean. Plurals are known beside these.
+/// Other names and the canonical ones. Plurals are recognized in addition.
 const NAMES: [(&str, &str); 36] = [
     ("us", "microsecond"),
     ("usec", "microsecond"),
@@ -40,7 +40,8 @@ const NAMES: [(&str, &str); 36] = [
     ("timezone_m", "timezone_minute"),
 ];
 
-/// The unit's name in lower case and in the singular, without blanks around it; of an unknown one, that of what is written.
+/// The canonical name of a unit or field: lower case, singular, without blanks around it. An unknown name is treated
+/// the same and given back, so that callers report it.
 pub fn unit(written: &str) -> String {
     let word = written.trim().to_lowercase();
     let meant = |word: &str| NAMES.iter().find(|(name, _)| *name == word).map(|(_, unit)| (*unit).to_owned());

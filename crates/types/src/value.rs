@@ -1,10 +1,16 @@
-//! One scalar value, in its physical form. What it means is said by the `Type` beside it.
+//! One scalar value, in its physical form. Its meaning depends on a `Type` that callers keep along with it: an `I64`
+//! may be a BIGINT, a DECIMAL or a timestamp.
+//!
+//! Values are for literals, bounds, statistics and results; vectors hold rows in bulk. Comparison and equality are
+//! those of grouping: NULL equals NULL and sorts last, NaN equals NaN, and integers compare by value whatever their
+//! width. The hash agrees with that equality.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::{Physical, Type};
 
+/// One scalar in the physical form of its type, which it does not carry.
 #[derive(Clone, Debug)]
 pub enum Value {
     Null,
@@ -20,13 +26,15 @@ pub enum Value {
 }
 
 impl Value {
+    /// A text value.
     pub fn text(s: &str) -> Self {
         Value::Bytes(s.as_bytes().into())
     }
+    /// Whether the value is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
-    /// The value as a wide integer, when it is held as an integer of any width.
+    /// The value as a wide integer; `None` when it is not held as an integer of some width.
     pub fn as_i128(&self) -> Option<i128> {
         match self {
             Value::I16(v) => Some(i128::from(*v)),
@@ -36,9 +44,11 @@ impl Value {
             _ => None,
         }
     }
+    /// The value as a 64-bit integer; `None` when it is not held as an integer, or does not fit.
     pub fn as_i64(&self) -> Option<i64> {
         self.as_i128().and_then(|v| i64::try_from(v).ok())
     }
+    /// A REAL or DOUBLE PRECISION value; `None` for other forms, integers included.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::F32(v) => Some(f64::from(*v)),
@@ -46,16 +56,19 @@ impl Value {
             _ => None,
         }
     }
+    /// The bytes of a text, BYTEA or nested value; `None` for other forms.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         if let Value::Bytes(b) = self { Some(b) } else { None }
     }
+    /// The text; `None` for other forms, and for bytes that are not UTF-8.
     pub fn as_text(&self) -> Option<&str> {
         self.as_bytes().and_then(|b| std::str::from_utf8(b).ok())
     }
+    /// The truth value; `None` for other forms and NULL.
     pub fn as_bool(&self) -> Option<bool> {
         if let Value::Bool(b) = self { Some(*b) } else { None }
     }
-    /// The integer in the physical width `physical`; `None` when it does not fit.
+    /// The integer in the form `physical`; `None` when it does not fit, or the form is no integer's.
     pub fn from_i128(v: i128, physical: Physical) -> Option<Value> {
         match physical {
             Physical::I16 => i16::try_from(v).ok().map(Value::I16),
@@ -65,6 +78,7 @@ impl Value {
             _ => None,
         }
     }
+    /// The form of the value; `None` for NULL, which is the same in every form.
     pub fn physical(&self) -> Option<Physical> {
         Some(match self {
             Value::Null => return None,

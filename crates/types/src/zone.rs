@@ -1,4 +1,4 @@
-//! Time zones: what a clock on the wall shows at an instant, and which instant a clock's reading means.
+//! Time zones: conversion between instants and the readings of a local clock.
 //!
 //! Instants and readings are microseconds since 1970-01-01 00:00:00, of UTC and of the wall. The IANA database comes
 //! with the crate `chrono-tz`, so every machine answers alike. A reading that a clock skips (a gap) is read with the
@@ -21,16 +21,18 @@ const TABLE_YEAR_MAX: i32 = 2099;
 /// Offsets from UTC are less than 16 hours.
 const OFFSET_SECONDS_MAX: i32 = 16 * 3600;
 
+/// A time zone; the default is UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Zone {
     #[default]
     Utc,
     /// Seconds east of Greenwich.
     Fixed(i32),
+    /// A zone of the IANA database.
     Named(Tz),
 }
 
-/// Abbreviations that the database has not as names, with hours east of Greenwich, as PostgreSQL reads them.
+/// Abbreviations that are no names of the database, with hours east of Greenwich, as PostgreSQL reads them.
 const ABBREVIATIONS: [(&str, i32); 12] = [
     ("ADT", -3),
     ("AST", -4),
@@ -50,12 +52,12 @@ thread_local! {
     static CURRENT: Cell<Zone> = const { Cell::new(Zone::Utc) };
 }
 
-/// The zone in which this thread reads and writes instants now.
+/// The zone in which this thread reads and prints instants: that of the innermost `within`, else UTC.
 pub fn current() -> Zone {
     CURRENT.get()
 }
 
-/// Does the work with that zone as the current one of this thread.
+/// Runs `work` with `zone` as this thread's current one, and restores the one before, also on a panic.
 pub fn within<T>(zone: Zone, work: impl FnOnce() -> T) -> T {
     struct Before(Zone);
     impl Drop for Before {
@@ -68,7 +70,8 @@ pub fn within<T>(zone: Zone, work: impl FnOnce() -> T) -> T {
 }
 
 impl Zone {
-    /// A name of the database in any case, an abbreviation, or an offset such as `+05:30`, which is east.
+    /// Reads a name of the database in any case, an abbreviation, or an offset such as `+05:30`, which is east of
+    /// Greenwich. `None` for anything else.
     pub fn parse(text: &str) -> Option<Zone> {
         let text = text.trim();
         if text.is_empty() || text.len() > 64 {
@@ -91,7 +94,7 @@ impl Zone {
         known.map(|(_, hours)| Zone::Fixed(hours * 3600))
     }
 
-    /// As `parse`; the error of a name that is none names one that is near.
+    /// As `parse`, with an error for an unknown zone that suggests a similar name.
     pub fn named(text: &str) -> Result<Zone> {
         Zone::parse(text).ok_or_else(|| {
             let shown: String = text.chars().take(80).collect();
@@ -99,7 +102,7 @@ impl Zone {
                 SqlState::InvalidParameterValue,
                 format!("time zone \"{shown}\" not recognized"),
             );
-            // What people leave out is the continent.
+            // A city without its continent is a common mistake.
             let city = |name: &'static str| name.rsplit_once('/').map_or(name, |(_, city)| city);
             let wanted = shown.trim().replace(' ', "_");
             let all = || TZ_VARIANTS.iter().map(|zone| zone.name());
@@ -118,6 +121,7 @@ impl Zone {
         TZ_VARIANTS.iter().map(|zone| zone.name())
     }
 
+    /// `UTC`, an offset such as `+05:30`, or the name in the database; `parse` reads each of them.
     pub fn name(self) -> String {
         match self {
             Zone::Utc => "UTC".into(),
@@ -142,7 +146,7 @@ impl Zone {
         }
     }
 
-    /// What the zone calls its time at that instant: `CEST`, or the offset where it has no name.
+    /// The abbreviation of the zone's time at that instant, such as `CEST`, or the offset if it has none.
     pub fn abbreviation(self, instant: i64) -> String {
         match self {
             Zone::Utc => "UTC".into(),
@@ -158,7 +162,7 @@ impl Zone {
         }
     }
 
-    /// Whether clocks are put forward at that instant.
+    /// Whether summer time (daylight saving) is in force at that instant.
     pub fn is_summer_time(self, instant: i64) -> bool {
         match self {
             Zone::Named(zone) => {
@@ -177,7 +181,8 @@ impl Zone {
         }
     }
 
-    /// The instant at which the clock shows that; see the head of the file for gaps and folds.
+    /// The instant at which the clock shows `local`; `None` out of range. The head of the file says how gaps and
+    /// folds are read.
     pub fn instant(self, local: i64) -> Option<i64> {
         let micros = |seconds: i32| i64::from(seconds) * MICROS_PER_SECOND;
         match self {
@@ -198,7 +203,7 @@ impl Zone {
         }
     }
 
-    /// The same reading of the clock so many days later; hours stay what they are where a day has none missing.
+    /// The same reading of the clock so many days later, moved on only if it falls into a gap; `None` out of range.
     pub fn plus_days(self, instant: i64, days: i64) -> Option<i64> {
         if days == 0 {
             return Some(instant);
@@ -207,6 +212,7 @@ impl Zone {
         self.instant(moved)
     }
 
+    /// The same reading of the clock so many months later, the day clamped to the month's last; `None` out of range.
     pub fn plus_months(self, instant: i64, months: i32) -> Option<i64> {
         if months == 0 {
             return Some(instant);
@@ -231,7 +237,8 @@ fn moment(instant: i64) -> DateTime<chrono::Utc> {
     at(instant - i64::from(first(year) - first(alike)) * MICROS_PER_DAY).unwrap_or(moment)
 }
 
-/// `+hh`, `+hhmm`, `+hh:mm` or `+hh:mm:ss`, in seconds.
+/// Reads `+hh`, `+hhmm`, `+hh:mm` or `+hh:mm:ss` as seconds east of Greenwich; `None` for other forms, and from 16
+/// hours.
 pub fn parse_offset(text: &str) -> Option<i32> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'+' => (1, &text[1..]),
@@ -256,7 +263,7 @@ pub fn parse_offset(text: &str) -> Option<i32> {
     (minutes < 60 && seconds < 60 && total < OFFSET_SECONDS_MAX).then_some(sign * total)
 }
 
-/// `+02`, `+05:30`, `-00:19:32`; minutes only where there are any, unless they are asked for.
+/// Appends an offset in seconds as `+02`, `+05:30` or `-00:19:32`; zero minutes are written only if `minutes` asks.
 pub fn push_offset(text: &mut String, seconds: i32, minutes: bool) {
     let size = seconds.abs();
     text.push(if seconds < 0 { '-' } else { '+' });

@@ -1,6 +1,6 @@
 //! To and from Arrow, sharing buffers wherever the layouts agree.
 //!
-//! | ours | Arrow | copies |
+//! | type | Arrow | copies |
 //! | --- | --- | --- |
 //! | BOOLEAN, SMALLINT .. DOUBLE, DATE, TIME, TIMESTAMP | the primitive of the same width | none |
 //! | DECIMAL(p <= 18) | Decimal128 out, Decimal32/64/128 in | widened, narrowed |
@@ -67,13 +67,13 @@ pub fn arrow_type(ty: Type) -> DataType {
     }
 }
 
-/// A column; of an enum, whose labels are in its order.
+/// An Arrow column; that of an enum is marked as an ordered dictionary.
 fn arrow_field(name: &str, ty: Type, nullable: bool) -> ArrowField {
     let field = ArrowField::new(name, arrow_type(ty), nullable);
     if matches!(ty, Type::Enum(_)) { field.with_dict_is_ordered(true) } else { field }
 }
 
-/// The type that receives an Arrow column; `None` when we have none for it.
+/// The type that receives an Arrow column; `None` when there is none for it.
 pub fn type_from_arrow(ty: &DataType) -> Option<Type> {
     Some(match ty {
         DataType::Null => Type::Null,
@@ -116,7 +116,7 @@ pub fn type_from_arrow(ty: &DataType) -> Option<Type> {
     })
 }
 
-/// The type of decimals whose point lies outside their digits, or that have more digits than ours: whole numbers where
+/// The type of decimals whose point lies outside their digits, or that have more than 38 digits: whole numbers where
 /// they fit, else text.
 fn odd_decimal(precision: u8, scale: i8) -> Type {
     let digits = u32::from(precision) + u32::from(scale.min(0).unsigned_abs());
@@ -126,6 +126,7 @@ fn odd_decimal(precision: u8, scale: i8) -> Type {
     }
 }
 
+/// The Arrow schema of a result with these columns; instants bear UTC.
 pub fn arrow_schema(schema: &Schema) -> SchemaRef {
     let fields: Vec<ArrowField> =
         schema.fields().iter().map(|f| arrow_field(&f.name, f.ty, f.nullable)).collect();
@@ -168,10 +169,12 @@ pub fn to_record_batch(batch: &Batch, schema: &SchemaRef) -> Result<RecordBatch>
         .map_err(|e| Error::internal(format!("result does not fit its schema: {e}")))
 }
 
+/// The vector as an Arrow array of `arrow_type(vector.ty())`, flattened first. Buffers are shared unless the table
+/// at the head of the file says otherwise.
 pub fn to_array(vector: &Vector) -> ArrayRef {
     let vector = vector.flatten();
     let nulls = vector.validity().cloned();
-    // Of the types that are narrower than their form; what stands in NULL rows may be out of range.
+    // For types that are narrower than their form; the values of NULL rows may be out of range.
     macro_rules! narrowed {
         ($arrow:ty, $values:expr) => {{
             let narrow = |v| <$arrow as at::ArrowPrimitiveType>::Native::try_from(v).unwrap_or_default();
@@ -508,13 +511,14 @@ fn arrow_cast_to_256(array: &dyn Array) -> Result<PrimitiveArray<at::Decimal256T
         .map_err(|e| Error::unsupported(e.to_string()))
 }
 
+/// A vector over Arrow's own views and buffers, without a copy of the bytes.
 fn strings_vector(
     ty: Type,
     views: ScalarBuffer<u128>,
     buffers: Arc<[arrow_buffer::Buffer]>,
     nulls: Option<NullBuffer>,
 ) -> Vector {
-    // A NULL row's view may hold anything; it is blanked so that nobody has to care.
+    // A NULL row's view may hold anything; it is blanked, so that every view is valid.
     let strings = match &nulls {
         None => Strings::new(views, buffers),
         Some(nulls) => {
@@ -526,6 +530,7 @@ fn strings_vector(
     Vector::new(ty, Data::Bytes(strings), nulls)
 }
 
+/// Strings copied row by row; a NULL row becomes the empty string.
 fn views_over<'a>(
     ty: Type,
     rows: usize,
@@ -540,6 +545,7 @@ fn views_over<'a>(
     Vector::new(ty, Data::Bytes(builder.finish()), nulls)
 }
 
+/// A dictionary array as a dictionary vector, or decoded if NULL is among its values.
 fn from_dictionary(array: &dyn Array, ty: Type) -> Result<Vector> {
     let dictionary = array.as_any_dictionary();
     let values = from_array(dictionary.values().as_ref(), ty)?;

@@ -16,6 +16,7 @@ enum Values {
     Bytes(StringBuilder),
 }
 
+/// Collects the values of one column.
 pub struct VectorBuilder {
     ty: Type,
     values: Values,
@@ -23,6 +24,7 @@ pub struct VectorBuilder {
 }
 
 impl VectorBuilder {
+    /// An empty builder for values of `ty`, with room for `capacity` rows.
     pub fn new(ty: Type, capacity: usize) -> Self {
         let values = match ty.physical() {
             Physical::Bool => Values::Bool(BooleanBufferBuilder::new(capacity)),
@@ -36,6 +38,7 @@ impl VectorBuilder {
         };
         VectorBuilder { ty, values, validity: NullBufferBuilder::new(capacity) }
     }
+    /// Rows appended so far, NULLs included.
     pub fn len(&self) -> usize {
         match &self.values {
             Values::Bool(b) => b.len(),
@@ -48,10 +51,11 @@ impl VectorBuilder {
             Values::Bytes(s) => s.len(),
         }
     }
+    /// Whether no row was appended yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Appends a value in the physical form of the builder's type; a value of another form is a broken invariant.
+    /// Appends a value in the physical form of the builder's type; a value of another form panics.
     pub fn push(&mut self, value: &Value) {
         if value.is_null() {
             self.push_null();
@@ -70,6 +74,7 @@ impl VectorBuilder {
         }
         self.validity.append_non_null();
     }
+    /// Appends the bytes of a text, BYTEA or nested value; panics if the type has another physical form.
     pub fn push_bytes(&mut self, bytes: &[u8]) {
         match &mut self.values {
             Values::Bytes(b) => b.push(bytes),
@@ -77,6 +82,7 @@ impl VectorBuilder {
         }
         self.validity.append_non_null();
     }
+    /// Appends a NULL row.
     pub fn push_null(&mut self) {
         match &mut self.values {
             Values::Bool(b) => b.append(false),
@@ -90,11 +96,13 @@ impl VectorBuilder {
         }
         self.validity.append_null();
     }
+    /// Appends the value `times` times, as `push` does.
     pub fn push_repeated(&mut self, value: &Value, times: usize) {
         for _ in 0..times {
             self.push(value);
         }
     }
+    /// The flat vector of all rows; it has a validity only if a NULL was appended.
     pub fn finish(mut self) -> Vector {
         let data = match self.values {
             Values::Bool(mut b) => Data::Bool(b.finish()),

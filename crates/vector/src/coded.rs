@@ -1,7 +1,7 @@
-//! Columns as the codes that their block holds: nothing was decoded yet.
+//! Columns as the codes that their block holds, not decoded.
 //!
-//! Only a consumer that asked for codes gets them (an aggregation right above its scan); everyone else sees decoded
-//! vectors. `Vector::decoded` and every gathering decode.
+//! Only a consumer that asked for codes gets them (an aggregation right above its scan); all other operators see
+//! decoded vectors. `Vector::decoded` and every gathering decode.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use types::{Physical, Type};
 
 use crate::{Data, Vector};
 
-/// A code a row.
+/// One code per row, in the width that the block uses.
 #[derive(Clone, Debug)]
 pub enum Codes {
     U8(ScalarBuffer<u8>),
@@ -18,17 +18,17 @@ pub enum Codes {
     U32(ScalarBuffer<u32>),
 }
 
-/// What a code stands for.
+/// How codes map to values.
 #[derive(Clone, Debug)]
 pub enum Meaning {
     /// `base + code * step`, which fits the vector's type for every code up to the last.
     Line { base: i64, step: i64 },
-    /// A row of a flat vector without NULL.
+    /// The code is a row of this flat vector, which holds no NULL.
     Values(Arc<Vector>),
 }
 
 impl Meaning {
-    /// Equal codes stand for equal values; `false` may be wrong.
+    /// Whether equal codes stand for equal values in both; `false` may only mean that this is not known.
     pub fn same(&self, other: &Meaning) -> bool {
         match (self, other) {
             (Meaning::Line { base: a, step: s }, Meaning::Line { base: b, step: t }) => a == b && s == t,
@@ -38,15 +38,19 @@ impl Meaning {
     }
 }
 
+/// The codes of one column, with what they stand for.
 #[derive(Clone, Debug)]
 pub struct Coded {
+    /// One code per row.
     pub codes: Codes,
+    /// The value of each code.
     pub meaning: Meaning,
-    /// No code is greater.
+    /// Upper bound of the codes; smaller codes need not occur.
     pub last: u32,
 }
 
 impl Coded {
+    /// How many rows there are.
     pub fn len(&self) -> usize {
         match &self.codes {
             Codes::U8(c) => c.len(),
@@ -54,10 +58,11 @@ impl Coded {
             Codes::U32(c) => c.len(),
         }
     }
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Bytes of the codes.
+    /// Bytes of the codes alone, without the values that they stand for.
     pub fn bytes(&self) -> usize {
         match &self.codes {
             Codes::U8(c) => c.len(),
@@ -65,6 +70,7 @@ impl Coded {
             Codes::U32(c) => c.len() * 4,
         }
     }
+    /// `len` rows from `offset` on; the codes are shared.
     #[must_use]
     pub fn slice(&self, offset: usize, len: usize) -> Coded {
         let codes = match &self.codes {
@@ -74,6 +80,7 @@ impl Coded {
         };
         Coded { codes, meaning: self.meaning.clone(), last: self.last }
     }
+    /// The code of a row, widened; panics when `row` is out of range.
     #[inline]
     pub fn code(&self, row: usize) -> u32 {
         match &self.codes {
@@ -82,7 +89,7 @@ impl Coded {
             Codes::U32(c) => c[row],
         }
     }
-    /// The least and the greatest value that a code can stand for, of codes on a line.
+    /// The least and the greatest value that a code up to `last` stands for; `None` unless the codes lie on a line.
     pub fn bounds(&self) -> Option<(i128, i128)> {
         let Meaning::Line { base, step } = self.meaning else { return None };
         let ends = (i128::from(base), i128::from(base) + i128::from(step) * i128::from(self.last));
@@ -96,7 +103,7 @@ impl Coded {
             Codes::U32(c) => self.decode_codes(ty, c.iter().copied()),
         }
     }
-    /// As `decode`, of the rows at `indices`.
+    /// As `decode`, for the rows at `indices` alone.
     pub(crate) fn decode_rows(&self, ty: Type, indices: &[u32]) -> Data {
         match &self.codes {
             Codes::U8(c) => self.decode_codes(ty, indices.iter().map(|i| u32::from(c[*i as usize]))),

@@ -1,4 +1,9 @@
-//! Vectors end to end.
+//! Joining vectors end to end.
+//!
+//! Operators that collect batches (sorts, builds of joins, results) join their columns here. The parts have one type.
+//! Parts under one dictionary keep it; parts under several dictionaries of strings get a merged one while it stays
+//! small; all others become flat. Strings keep their buffers: only views are copied, and re-based onto the joined
+//! list of buffers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,14 +14,14 @@ use types::{Physical, Value};
 use crate::strings::{INLINE_BYTES, view_length};
 use crate::{Data, Strings, Validity, Vector};
 
-/// Dictionaries are merged while the result has at most so many values,
+/// Dictionaries are merged only while the result has at most so many values,
 const MERGED_VALUES_MAX: usize = 1 << 16;
 /// and each value stands for this many rows: hashing the values must cost less than the codes save.
 const ROWS_PER_VALUE_MIN: usize = 4;
 
 impl Vector {
-    /// Vectors of one type end to end, as one flat vector. Parts that are all dictionaries give a dictionary when they
-    /// share it or have few values between them.
+    /// Joins vectors of one type into one flat vector. Parts that are all dictionaries give a dictionary if they
+    /// share it or have few values between them; a single part is given back as it is.
     #[must_use]
     pub fn concat(parts: &[&Vector]) -> Vector {
         let Some(first) = parts.first() else {
@@ -78,8 +83,9 @@ impl Vector {
     }
 }
 
-/// Strings under several dictionaries, as after a scan of several blocks, under one that has each value once: who comes
-/// after compares and groups by codes. `None` when a part is no dictionary of strings, or when there are too many values.
+/// Puts strings under several dictionaries, as a scan of several blocks gives them, under one that has each value
+/// once, so that later operators compare and group by codes. `None` when a part is no dictionary of strings, or when
+/// there are too many values.
 fn concat_dictionaries(parts: &[&Vector], rows: usize) -> Option<Vector> {
     let merged = MergedDictionary::of(parts)?;
     let mut codes: Vec<u32> = Vec::with_capacity(rows);
@@ -89,18 +95,19 @@ fn concat_dictionaries(parts: &[&Vector], rows: usize) -> Option<Vector> {
     Some(Vector::dictionary(codes.into(), merged.values, concat_validity(parts, rows)))
 }
 
-/// One dictionary for the values of several.
+/// One dictionary for the values of several dictionaries of strings, and the way from their codes to its codes.
 pub struct MergedDictionary {
     /// Each value once.
     pub values: Arc<Vector>,
-    /// By the dictionary's address, which is compared and never followed: where its codes begin in `moved`.
+    /// Where the codes of each dictionary begin in `moved`, by its address, which is compared and never followed.
     begins: HashMap<usize, usize>,
     /// The new code of each value of each dictionary.
     moved: Vec<u32>,
 }
 
 impl MergedDictionary {
-    /// `None` when a part is no dictionary of strings, or when there are too many values.
+    /// Merges the dictionaries of the parts. `None` when a part is no dictionary of strings, or when the values are
+    /// too many to be worth it: more than 65,536, or more than a quarter of the rows.
     pub fn of(parts: &[&Vector]) -> Option<MergedDictionary> {
         let rows: usize = parts.iter().map(|p| p.len()).sum();
         let mut dictionaries: Vec<&Vector> = Vec::new();
@@ -123,7 +130,7 @@ impl MergedDictionary {
         }
         let all = Vector::concat(&dictionaries);
         let Data::Bytes(strings) = all.data() else { return None };
-        // Of each value its first place in `all`, and of each place the value's new code.
+        // The first place of each value in `all`, and the new code of the value at each place.
         let (mut firsts, mut moved) = (Vec::new(), Vec::with_capacity(all.len()));
         let mut codes_of: HashMap<&[u8], u32> = HashMap::with_capacity(all.len());
         for (row, text) in strings.iter().enumerate() {
@@ -139,7 +146,7 @@ impl MergedDictionary {
         Some(MergedDictionary { values: Arc::new(all.gather(&firsts)), begins, moved })
     }
 
-    /// The merged codes of a part, which is one of those given to `of`.
+    /// Appends the merged codes of a part, one per row; its dictionary must be among those given to `of`.
     pub fn append_codes(&self, part: &Vector, out: &mut Vec<u32>) {
         if let Data::Dictionary { codes, values } = part.data() {
             let moved = &self.moved[self.begins[&Arc::as_ptr(values).addr()]..];
@@ -148,6 +155,7 @@ impl MergedDictionary {
     }
 }
 
+/// The validities of the parts end to end; `None` when no part has a NULL.
 fn concat_validity(parts: &[&Vector], rows: usize) -> Validity {
     if !parts.iter().any(|p| p.has_nulls()) {
         return None;

@@ -1,4 +1,4 @@
-//! Taking rows by index.
+//! Taking rows of a vector by index.
 
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 
@@ -11,12 +11,14 @@ fn gather_flat<T: Copy>(values: &[T], indices: &[u32]) -> Vec<T> {
     simd::take(values, indices, |value| value)
 }
 
+/// As `gather_flat`; an index out of range, such as `NO_ROW`, gives the default.
 fn gather_flat_or<T: Copy + Default>(values: &[T], indices: &[u32]) -> Vec<T> {
     indices.iter().map(|i| values.get(*i as usize).copied().unwrap_or_default()).collect()
 }
 
 impl Vector {
-    /// The rows at `indices`, in that order; each must be in range.
+    /// The rows at `indices`, in that order; each must be in range. Dictionaries and constants stay such, codes are
+    /// decoded.
     #[must_use]
     pub fn gather(&self, indices: &[u32]) -> Vector {
         let validity = self.validity().filter(|v| v.null_count() > 0).map(|v| {
@@ -45,7 +47,8 @@ impl Vector {
         Vector::new(self.ty(), data, validity)
     }
 
-    /// As `gather`, but `NO_ROW` gives NULL: the inner side of outer joins.
+    /// As `gather`, but the index `NO_ROW` gives NULL, as the inner side of an outer join needs. The result is flat
+    /// if that index occurs.
     #[must_use]
     pub fn gather_nullable(&self, indices: &[u32]) -> Vector {
         if !indices.contains(&NO_ROW) {

@@ -1,4 +1,4 @@
-//! Rows picked from several vectors in any order: the end of a merge.
+//! Picks rows from several vectors in any order, as the end of a merge of sorted runs does.
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use types::Physical;
@@ -9,7 +9,9 @@ use crate::{Data, Strings, Vector};
 /// One row of one of several sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
+    /// Place in the list of sources.
     pub source: u32,
+    /// Row of that source.
     pub row: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Vectors of an enum as texts and as Arrow's dictionaries: the labels, which a type has once, and the codes.
+//! Vectors of an enum as texts and as Arrow's dictionaries: codes over the labels, which are made once per type.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -32,12 +32,12 @@ fn labels_of(ty: Type) -> Option<Arc<Labels>> {
     Some(made)
 }
 
-/// What stands in NULL rows may be no label's place.
+/// The place of a label. NULL rows may hold any number; they get 0.
 fn place(code: i32, labels: usize) -> usize {
     usize::try_from(code).ok().filter(|at| *at < labels).unwrap_or(0)
 }
 
-/// The labels of a vector's values.
+/// A vector of an enum as TEXT: a dictionary over the type's labels, or NULLs for a type without labels.
 pub fn as_text(vector: &Vector) -> Vector {
     let flat = vector.flatten();
     match (labels_of(vector.ty()), flat.data()) {

@@ -2,8 +2,8 @@
 //!
 //! A `Vector` is flat (one value a row), a dictionary (a code a row into a shared flat vector) or a constant. Buffers
 //! are Arrow's reference-counted ones, so slices, dictionary sharing and the way to and from Arrow copy nothing.
-//! Batches are dense: whoever drops rows gathers the rest, unless its consumer asked for a block's codes and a
-//! selection instead (`coded`, `Batch::selection`). This crate knows neither blocks nor plans.
+//! Batches are dense: an operator that drops rows gathers the rest, unless its consumer asked for a block's codes and
+//! a selection instead (`coded`, `Batch::selection`). This crate knows neither blocks nor plans.
 
 pub mod arrow;
 pub mod batch;

@@ -1,5 +1,8 @@
-//! Nested vectors taken apart into vectors of what is inside, and put together again: the way to and from Arrow, and
-//! for functions that look at many elements at once.
+//! Nested vectors taken apart into vectors of what is inside (`split_*`), and put together again (`join_*`).
+//!
+//! A nested value is one byte string (`types::nested::encoding`), so a nested vector has the physical form of
+//! strings. Conversion to and from Arrow, UNNEST and functions over elements work on the flat vectors of what is
+//! inside, with an offset per row, and write the byte strings once at the end. Wrong bytes give NULLs, never a panic.
 
 use arrow_buffer::NullBufferBuilder;
 use types::nested::encoding::{self, elements, entries, fields};
@@ -7,26 +10,30 @@ use types::{Physical, Type, Value};
 
 use crate::{Data, StringBuilder, Vector};
 
-/// Payloads collected for one vector.
+/// Collects payloads of nested values into one vector.
 pub struct PayloadBuilder<'a> {
     ty: Type,
     payloads: Vec<Option<&'a [u8]>>,
 }
 
 impl<'a> PayloadBuilder<'a> {
+    /// An empty builder of values of `ty`; the type of an untyped NULL gives NULLs alone.
     pub fn new(ty: Type) -> Self {
         PayloadBuilder { ty, payloads: Vec::new() }
     }
+    /// Appends a row: a payload as `types::nested::encoding` defines it, or `None` for NULL.
     pub fn push(&mut self, payload: Option<&'a [u8]>) {
         self.payloads.push(payload);
     }
+    /// Rows appended so far.
     pub fn len(&self) -> usize {
         self.payloads.len()
     }
+    /// Whether no row was appended yet.
     pub fn is_empty(&self) -> bool {
         self.payloads.is_empty()
     }
-    /// A flat vector, or a constant one of NULLs without a type.
+    /// The flat vector of all rows, or a constant one of NULLs for the type of an untyped NULL.
     pub fn finish(self) -> Vector {
         let ty = self.ty;
         if ty == Type::Null {
@@ -78,7 +85,8 @@ fn bytes_of(vector: &Vector, row: usize) -> Option<&[u8]> {
     }
 }
 
-/// The elements of a flat vector of lists, end to end, and where each row's begin; NULL lists have none.
+/// The elements of a flat vector of lists, end to end, behind their offsets: row r has those from `offsets[r]` to
+/// `offsets[r + 1]`. NULL lists have none.
 pub fn split_list(lists: &Vector) -> (Vec<u32>, Vector) {
     let ty = lists.ty();
     let mut offsets = Vec::with_capacity(lists.len() + 1);
@@ -93,7 +101,7 @@ pub fn split_list(lists: &Vector) -> (Vec<u32>, Vector) {
     (offsets, builder.finish())
 }
 
-/// The keys and the values of a flat vector of maps, end to end, and where each row's begin.
+/// The keys and the values of a flat vector of maps, end to end, behind their offsets as in `split_list`.
 pub fn split_map(maps: &Vector) -> (Vec<u32>, Vector, Vector) {
     let ty = maps.ty();
     let (key, value) = ty.entry().unwrap_or((Type::Null, Type::Null));
@@ -113,7 +121,7 @@ pub fn split_map(maps: &Vector) -> (Vec<u32>, Vector, Vector) {
     (offsets, keys.finish(), values.finish())
 }
 
-/// The fields of a flat vector of structs.
+/// The fields of a flat vector of structs, a vector per field; a NULL struct gives NULL fields.
 pub fn split_struct(structs: &Vector) -> Vec<Vector> {
     let ty = structs.ty();
     let types = ty.fields().unwrap_or_default();
@@ -129,7 +137,7 @@ pub fn split_struct(structs: &Vector) -> Vec<Vector> {
     builders.into_iter().map(PayloadBuilder::finish).collect()
 }
 
-/// The slot of a row of a flat or constant vector.
+/// Appends the slot of a row of a flat or constant vector.
 pub fn push_slot(vector: &Vector, row: usize, out: &mut Vec<u8>) {
     if vector.is_null(row) {
         out.push(encoding::NULL);
@@ -139,7 +147,7 @@ pub fn push_slot(vector: &Vector, row: usize, out: &mut Vec<u8>) {
     push_payload(vector, row, out);
 }
 
-/// The payload of a row, not NULL, of a flat or constant vector.
+/// Appends the payload of a row of a flat or constant vector; the row must not be NULL.
 pub fn push_payload(vector: &Vector, row: usize, out: &mut Vec<u8>) {
     match vector.data() {
         Data::I16(v) => out.extend_from_slice(&encoding::sortable_i16(v[row])),
@@ -158,7 +166,7 @@ pub fn push_payload(vector: &Vector, row: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Lists of `rows` rows: those of row r are `elements` from `ranges(r)`; NULL where there is none.
+/// A vector of `rows` lists of type `ty`: row r has the elements at `ranges(r)`, and is NULL if that is `None`.
 pub fn join_list(
     ty: Type,
     elements: &Vector,
@@ -173,7 +181,7 @@ pub fn join_list(
     })
 }
 
-/// As `join_list`, for maps.
+/// As `join_list`, for maps; keys and values have the same ranges. Keys must be distinct and not NULL.
 pub fn join_map(
     ty: Type,
     keys: &Vector,
@@ -192,7 +200,7 @@ pub fn join_map(
     })
 }
 
-/// Structs of fields; NULL where `is_null` says so.
+/// A vector of structs of type `ty` from a vector per field; a row is NULL if `is_null` says so.
 pub fn join_struct(ty: Type, fields: &[Vector], rows: usize, is_null: impl Fn(usize) -> bool) -> Vector {
     join(ty, rows, |row, out| {
         if is_null(row) {
@@ -203,7 +211,8 @@ pub fn join_struct(ty: Type, fields: &[Vector], rows: usize, is_null: impl Fn(us
     })
 }
 
-/// A vector of nested values: `write` appends a row's bytes, or says that it is NULL.
+/// A vector of type `ty` from byte strings: `write` appends the bytes of a row and returns `true`, or `false` for
+/// NULL.
 pub fn join(ty: Type, rows: usize, mut write: impl FnMut(usize, &mut Vec<u8>) -> bool) -> Vector {
     let mut builder = StringBuilder::with_capacity(rows);
     let mut nulls = NullBufferBuilder::new(rows);

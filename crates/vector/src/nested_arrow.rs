@@ -1,4 +1,8 @@
-//! Nested vectors to and from Arrow's List, Struct and Map, and Arrow's rarer layouts of them.
+//! Nested vectors to and from Arrow's List, Struct and Map, and from Arrow's rarer layouts of them.
+//!
+//! `arrow` calls this for types that it has no direct counterpart for. Both ways copy: a nested vector is split into
+//! vectors of what is inside, which are converted in turn, or joined from them (`nested`). Arrow's arrays come from
+//! outside: offsets and type ids are bounded here before they are used. A union becomes JSON, run ends are expanded.
 
 use std::sync::Arc;
 
@@ -38,6 +42,7 @@ fn inner_type(ty: Type) -> DataType {
     if matches!(ty, Type::Enum(_)) { arrow_type(Type::Text) } else { arrow_type(ty) }
 }
 
+/// A value inside as an Arrow array of `inner_type`.
 fn inner_array(vector: &Vector) -> ArrayRef {
     if matches!(vector.ty(), Type::Enum(_)) { to_array(&labels::as_text(vector)) } else { to_array(vector) }
 }
@@ -46,7 +51,7 @@ fn entry_fields(key: Type, value: Type) -> Fields {
     vec![Field::new("key", inner_type(key), false), Field::new("value", inner_type(value), true)].into()
 }
 
-/// A struct's fields; those of a row go by their numbers.
+/// A struct's fields; the fields of a row without names are called `element1`, `element2` and so on.
 fn field_names(ty: Type) -> Vec<(String, Type)> {
     let name = |(at, (name, ty)): (usize, &(String, Type))| match name.is_empty() {
         true => (format!("element{}", at + 1), *ty),
@@ -125,7 +130,7 @@ pub(crate) fn from_nested_array(array: &dyn Array, ty: Type) -> Option<Result<Ve
     let rows = array.len();
     let is_null = |row: usize| array.is_null(row);
     let lists = |values: &ArrayRef, range: &dyn Fn(usize) -> (usize, usize)| {
-        // A slice of many rows has the elements of all of them: only those between its own are looked at.
+        // A slice has the elements of the whole array: only those of its own rows are converted.
         let own = (0..rows).filter(|row| !is_null(*row)).map(range).filter(|(begin, end)| begin < end);
         let (from, to) = own.fold((values.len(), 0usize), |(from, to), (b, e)| (from.min(b), to.max(e)));
         let values = values.slice(from, to.min(values.len()).saturating_sub(from));
@@ -187,7 +192,7 @@ fn maps(array: &dyn Array, ty: Type) -> Result<Vector> {
     let array = array.as_map();
     let (key, value) = ty.entry().unwrap_or((Type::Null, Type::Null));
     let at = array.value_offsets();
-    // Of a slice, the entries of its own rows.
+    // Only the entries of the slice's own rows are converted.
     let from = at[0] as usize;
     let count = at[array.len()] as usize - from;
     let keys = from_array(array.keys().slice(from, count).as_ref(), key)?.flatten();
@@ -197,7 +202,7 @@ fn maps(array: &dyn Array, ty: Type) -> Result<Vector> {
     }))
 }
 
-/// Each value as JSON, whatever alternative it is of.
+/// Each value as JSON, whichever alternative of the union it has.
 fn union(array: &UnionArray) -> Result<Vector> {
     let DataType::Union(fields, _) = array.data_type() else { unreachable!("the caller looked") };
     let mut children = std::collections::HashMap::new();
@@ -220,7 +225,7 @@ fn union(array: &UnionArray) -> Result<Vector> {
     }))
 }
 
-/// Runs, each row for itself.
+/// A run-end encoded array, expanded.
 fn runs(array: &dyn Array, ty: Type) -> Result<Vector> {
     use arrow_array::RunArray;
     use arrow_array::types::{Int16Type, Int32Type, Int64Type};

@@ -13,6 +13,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 /// Longest string that lives in its view.
 pub const INLINE_BYTES: usize = 12;
 
+/// The byte strings of a column: a view per row, and the buffers that hold strings longer than a view.
 #[derive(Clone, Debug)]
 pub struct Strings {
     views: ScalarBuffer<u128>,
@@ -42,6 +43,7 @@ pub fn make_view(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
         | u128::from(offset) << 96
 }
 
+/// Length in bytes of the string of a view.
 #[inline]
 pub fn view_length(view: u128) -> usize {
     view as u32 as usize
@@ -53,7 +55,7 @@ fn view_place(view: u128) -> (usize, usize) {
 }
 
 impl Strings {
-    /// Takes views whose long strings lie inside `buffers`. Checked: a view out of bounds panics here, not later.
+    /// Takes views and the buffers that their long strings lie in. A view out of bounds panics here, not later.
     pub fn new(views: ScalarBuffer<u128>, buffers: Arc<[Buffer]>) -> Self {
         for view in views.iter() {
             let length = view_length(*view);
@@ -64,25 +66,30 @@ impl Strings {
         }
         Strings { views, buffers }
     }
-    /// As `new`, for views the caller made itself from the same buffers (verified in debug builds).
+    /// As `new`, but checked in debug builds only: for views that the caller made itself from these buffers.
     pub fn from_trusted(views: ScalarBuffer<u128>, buffers: Arc<[Buffer]>) -> Self {
         if cfg!(debug_assertions) {
             return Self::new(views, buffers);
         }
         Strings { views, buffers }
     }
+    /// How many rows there are.
     pub fn len(&self) -> usize {
         self.views.len()
     }
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
+    /// The views, one per row, in the layout at the head of the file.
     pub fn views(&self) -> &ScalarBuffer<u128> {
         &self.views
     }
+    /// The buffers of the long strings, by the number in their views.
     pub fn buffers(&self) -> &Arc<[Buffer]> {
         &self.buffers
     }
+    /// The bytes of a row; panics when `row` is out of range.
     #[inline]
     pub fn get(&self, row: usize) -> &[u8] {
         let view = &self.views[row];
@@ -94,17 +101,20 @@ impl Strings {
             &self.buffers[buffer][offset..offset + length]
         }
     }
+    /// The bytes of all rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|row| self.get(row))
     }
+    /// `length` rows from `offset` on; views and buffers are shared.
     pub fn slice(&self, offset: usize, length: usize) -> Self {
         Strings { views: self.views.slice(offset, length), buffers: self.buffers.clone() }
     }
+    /// The rows at `indices`, in that order; buffers are shared. Panics when an index is out of range.
     pub fn gather(&self, indices: &[u32]) -> Self {
         let views: Vec<u128> = indices.iter().map(|i| self.views[*i as usize]).collect();
         Strings { views: views.into(), buffers: self.buffers.clone() }
     }
-    /// Two rows, of this and another vector, hold the same bytes.
+    /// Whether a row holds the same bytes as a row of `other`.
     #[inline]
     pub fn equal(&self, row: usize, other: &Strings, other_row: usize) -> bool {
         let (a, b) = (self.views[row], other.views[other_row]);
@@ -114,10 +124,11 @@ impl Strings {
         }
         if view_length(a) <= INLINE_BYTES { a == b } else { self.get(row) == other.get(other_row) }
     }
+    /// Bytes held, for memory accounting: the views, and all buffers in full, shared or not.
     pub fn bytes(&self) -> usize {
         self.views.len() * 16 + self.buffers.iter().map(Buffer::len).sum::<usize>()
     }
-    /// The same strings with their bytes copied into buffers of their own, so that nothing else is kept alive.
+    /// The same strings, copied into buffers of their own, so that the shared buffers can be freed.
     pub fn compact(&self) -> Self {
         let held: usize = self.buffers.iter().map(Buffer::len).sum();
         if held <= self.len() * size_of::<u128>() {
@@ -155,15 +166,19 @@ pub struct StringBuilder {
 const BUFFER_BYTES_MAX: usize = 16 << 20;
 
 impl StringBuilder {
+    /// An empty builder with room for the views of `rows` rows.
     pub fn with_capacity(rows: usize) -> Self {
         StringBuilder { views: Vec::with_capacity(rows), ..Default::default() }
     }
+    /// Rows appended so far.
     pub fn len(&self) -> usize {
         self.views.len()
     }
+    /// Whether no row was appended yet.
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
+    /// Appends a row, copying the bytes.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         if bytes.len() <= INLINE_BYTES {
@@ -177,7 +192,8 @@ impl StringBuilder {
         self.current.extend_from_slice(bytes);
         self.views.push(view);
     }
-    /// As `push`, of bytes that are no more needed: many become a buffer of their own, without a copy.
+    /// As `push`, for bytes that the caller gives up: a string of 1 MB or more becomes a buffer of its own without a
+    /// copy, and `bytes` is left empty.
     pub fn push_owned(&mut self, bytes: &mut Vec<u8>) {
         if bytes.len() < BUFFER_BYTES_MAX / 16 {
             return self.push(bytes);
@@ -188,6 +204,7 @@ impl StringBuilder {
         self.views.push(make_view(bytes, self.full.len() as u32, 0));
         self.full.push(Buffer::from_vec(std::mem::take(bytes)));
     }
+    /// All rows as one vector of strings.
     pub fn finish(mut self) -> Strings {
         if !self.current.is_empty() {
             self.full.push(Buffer::from_vec(self.current));

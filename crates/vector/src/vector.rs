@@ -1,4 +1,9 @@
-//! One column of a batch.
+//! One column of a batch: a logical type, a length, values (`Data`) and a validity.
+//!
+//! The form of the data is chosen per vector and may differ from batch to batch, so an operator either handles every
+//! form or calls `flatten` first. Buffers are immutable and shared by reference count. The values in NULL rows are
+//! arbitrary but valid for their form: codes are in range and views lie in their buffers. A NULL constant has no
+//! validity, which is why `is_null` and `has_nulls` are to be asked and not `validity` alone.
 
 use std::sync::Arc;
 
@@ -30,10 +35,11 @@ pub enum Data {
     },
     /// One value for every row; `Value::Null` for a vector of NULLs.
     Constant(Value),
-    /// The block's codes, for a consumer that asked for them.
+    /// A block's codes, for a consumer that asked for them.
     Coded(Coded),
 }
 
+/// A column of values of one type, with shared buffers: a clone or slice copies no values.
 #[derive(Clone, Debug)]
 pub struct Vector {
     ty: Type,
@@ -43,7 +49,8 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// Lengths must agree and the data must have the physical form of `ty`.
+    /// A vector of these values. The lengths of data and validity must agree, and the data must have the physical
+    /// form of `ty`.
     pub fn new(ty: Type, data: Data, validity: Validity) -> Self {
         let len = match &data {
             Data::Bool(b) => b.len(),
@@ -61,19 +68,24 @@ impl Vector {
         debug_assert!(validity.as_ref().is_none_or(|v| v.len() == len));
         Vector { ty, len, data, validity }
     }
+    /// `len` rows of one value, or of NULL.
     pub fn constant(ty: Type, value: Value, len: usize) -> Self {
         Vector { ty, len, data: Data::Constant(value), validity: None }
     }
+    /// A dictionary vector of the type of `values`; see `Data::Dictionary` for what codes and values must satisfy.
     pub fn dictionary(codes: ScalarBuffer<u32>, values: Arc<Vector>, validity: Validity) -> Self {
         Vector { ty: values.ty, len: codes.len(), data: Data::Dictionary { codes, values }, validity }
     }
+    /// A flat vector without NULL of a type that is held in 64 bits.
     pub fn from_i64(ty: Type, values: Vec<i64>) -> Self {
         debug_assert_eq!(ty.physical(), Physical::I64);
         Vector::new(ty, Data::I64(values.into()), None)
     }
+    /// A flat BOOLEAN vector.
     pub fn from_bool(values: BooleanBuffer, validity: Validity) -> Self {
         Vector::new(Type::Boolean, Data::Bool(values), validity)
     }
+    /// A flat vector of these values, which must be NULL or have the physical form of `ty`.
     pub fn from_values(ty: Type, values: &[Value]) -> Self {
         let mut builder = VectorBuilder::new(ty, values.len());
         for value in values {
@@ -81,15 +93,19 @@ impl Vector {
         }
         builder.finish()
     }
+    /// The logical type of the values.
     pub fn ty(&self) -> Type {
         self.ty
     }
+    /// How many rows there are.
     pub fn len(&self) -> usize {
         self.len
     }
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+    /// The values as they are held; those of NULL rows mean nothing.
     pub fn data(&self) -> &Data {
         &self.data
     }
@@ -97,10 +113,12 @@ impl Vector {
     pub fn validity(&self) -> Option<&NullBuffer> {
         self.validity.as_ref()
     }
+    /// Whether some row is NULL.
     pub fn has_nulls(&self) -> bool {
         matches!(self.data, Data::Constant(Value::Null))
             || self.validity.as_ref().is_some_and(|v| v.null_count() > 0)
     }
+    /// Whether the row is NULL.
     #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         matches!(self.data, Data::Constant(Value::Null))
@@ -119,12 +137,14 @@ impl Vector {
         self.ty = ty;
         self
     }
+    /// The same values with another validity, which must have a bit per row.
     #[must_use]
     pub fn with_validity(mut self, validity: Validity) -> Self {
         debug_assert!(validity.as_ref().is_none_or(|v| v.len() == self.len));
         self.validity = validity;
         self
     }
+    /// The value of a row, decoded: for results and tests, not for hot paths. Panics when `row` is out of range.
     pub fn value(&self, row: usize) -> Value {
         assert!(row < self.len, "row out of range");
         if self.is_null(row) {
@@ -144,6 +164,7 @@ impl Vector {
             Data::Coded(_) => self.gather(&[row as u32]).value(0),
         }
     }
+    /// `len` rows from `offset` on; buffers are shared.
     pub fn slice(&self, offset: usize, len: usize) -> Vector {
         let data = match &self.data {
             Data::Bool(b) => Data::Bool(b.slice(offset, len)),
@@ -162,10 +183,12 @@ impl Vector {
         };
         Vector { ty: self.ty, len, data, validity: self.validity.as_ref().map(|v| v.slice(offset, len)) }
     }
+    /// Whether the vector holds one value per row: no dictionary, constant or codes.
     pub fn is_flat(&self) -> bool {
         !matches!(self.data, Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_))
     }
-    /// The vector with one value a row: dictionaries decoded, constants repeated.
+    /// The vector with one value per row: dictionaries and codes decoded, constants repeated. A flat vector is
+    /// shared.
     #[must_use]
     pub fn flatten(&self) -> Vector {
         match &self.data {
@@ -187,14 +210,15 @@ impl Vector {
             _ => self.clone(),
         }
     }
+    /// Whether the vector holds a block's codes, which `decoded` resolves.
     pub fn is_coded(&self) -> bool {
         matches!(self.data, Data::Coded(_))
     }
     pub(crate) fn into_data(self) -> Data {
         self.data
     }
-    /// Bytes held, for accounting.
-    /// The memory of its numbers, of its codes, or of what says where its strings are; strings themselves may be others'.
+    /// The memory of the numbers, the dictionary's codes or the strings' views, whichever the vector holds; `None`
+    /// for other forms. The bytes of strings are not part of it and may be shared.
     pub fn fixed_bytes(&self) -> Option<&[u8]> {
         match &self.data {
             Data::I16(values) => Some(values.inner().as_slice()),
@@ -208,6 +232,7 @@ impl Vector {
             _ => None,
         }
     }
+    /// Bytes held, for memory accounting. A dictionary counts its codes alone, since its values are shared.
     pub fn bytes(&self) -> usize {
         let data = match &self.data {
             Data::Bytes(s) => s.bytes(),

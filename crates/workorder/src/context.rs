@@ -1,8 +1,8 @@
 //! What a running work order may ask of its surroundings.
 //!
 //! A [`WorkContext`] lives on one thread for one execution. It is the only way from a segment to
-//! the scheduler, and it says little: who am I, should I stop, my consumer has input, so many
-//! rows went by.
+//! the scheduler, and it says little: query, segment and worker of the order, whether to stop, that
+//! consumers have input, how many rows went by, and when the order waits.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -31,7 +31,8 @@ pub trait Host {
         false
     }
 
-    /// Calls `wait`, which sleeps until somebody outside the query acts; meanwhile others may have the worker's place.
+    /// Calls `wait`, which sleeps until something outside the query happens; meanwhile other threads may have the
+    /// worker's place.
     fn step_aside(&self, wait: &mut dyn FnMut()) {
         wait();
     }
@@ -62,7 +63,7 @@ impl<'a> WorkContext<'a> {
         }
     }
 
-    /// A context outside any scheduler: never stops, wakes nobody.
+    /// A context outside any scheduler: never stops, wakes no thread.
     pub fn detached() -> WorkContext<'static> {
         WorkContext::new(QueryId(0), SegmentId(0), WorkerId(0), &Detached)
     }
@@ -111,7 +112,7 @@ impl<'a> WorkContext<'a> {
         found
     }
 
-    /// The order has waited so many nanoseconds for somebody else: a reader of its rows, or a file.
+    /// Records that the order has waited so many nanoseconds: for a reader of its rows, or a file.
     pub fn note_wait(&self, nanoseconds: u64) {
         self.waited.set(self.waited.get().saturating_add(nanoseconds));
     }

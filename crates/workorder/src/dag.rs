@@ -21,11 +21,11 @@ pub enum EdgeKind {
 /// One dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
-    /// Who makes.
+    /// The segment that makes units.
     pub producer: SegmentId,
-    /// Who takes.
+    /// The segment that takes them.
     pub consumer: SegmentId,
-    /// How.
+    /// Whether the consumer may begin before the producer has finished.
     pub kind: EdgeKind,
 }
 
@@ -38,7 +38,7 @@ pub struct Dag {
     pub edges: Vec<Edge>,
 }
 
-/// What is wrong with a [`Dag`]: a fault of whoever built it, never of the user.
+/// What is wrong with a [`Dag`]: a fault of the code that built it, never of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DagError {
     /// An edge names a segment that does not exist.

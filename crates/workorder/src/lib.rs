@@ -28,7 +28,7 @@ pub use record::OrderRecord;
 pub use segment::{Claim, Completion, Failure, Outcome, Segment, WorkOrder};
 pub use transfer::UnitOfTransfer;
 
-/// One run of one query, unique within the process.
+/// The number of a query, unique within the process; all runs of one statement have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueryId(pub u64);
 
@@ -37,7 +37,7 @@ pub struct QueryId(pub u64);
 pub struct SegmentId(pub u32);
 
 impl SegmentId {
-    /// In a work order that the scheduler has not seen yet.
+    /// The segment of a work order that the scheduler has not stamped yet.
     pub const UNSET: SegmentId = SegmentId(u32::MAX);
 
     /// The position as an index.

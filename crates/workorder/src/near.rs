@@ -1,9 +1,9 @@
-//! Units by the memory node that they are near to, and who may claim them.
+//! Units by the memory node that they are near to, and the order in which claimants get them.
 //!
 //! C. Chasseur, "A Bare-Metal Approach to Database Performance on Contemporary Hardware", 2015, section 2.5: a work order
 //! goes to a worker on the node that holds its input. *Strict* scheduling leaves it to those workers; with *work
-//! stealing*, who finds nothing near takes what is near to others, the nearest node first. Units that are near to no node
-//! are everybody's.
+//! stealing*, a worker that finds nothing near takes what is near to others, the nearest node first. Units that are
+//! near to no node go to any worker.
 //!
 //! Units keep their numbers, which stand for their order, so a node's units are runs of numbers with gaps between them:
 //!
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Near<'a> {
     /// Memory nodes by their distance, the claimant's own first. None of them: the machine has one.
     pub nodes: &'a [usize],
-    /// Units near to other nodes are left to those who are near them.
+    /// Units near to other nodes are left to the workers there.
     pub strict: bool,
 }
 
@@ -89,7 +89,7 @@ pub(crate) enum Found {
     Units(u64, u64),
     /// Only what is left to others.
     Elsewhere,
-    /// Nothing, for nobody.
+    /// Nothing for any claimant.
     Nothing,
 }
 
@@ -98,13 +98,13 @@ pub(crate) enum Found {
 pub(crate) struct Lanes {
     /// One a node, and a last one for units near to none.
     lanes: Vec<Lane>,
-    /// Units claimed by who is near, and by who is not.
+    /// Units claimed by near workers, and by others.
     near: AtomicU64,
     far: AtomicU64,
 }
 
 impl Lanes {
-    /// By the node of each unit.
+    /// Sorts units by their nodes; a unit whose node is `None` or unknown is near to none.
     pub(crate) fn new(nodes: usize, of_units: &[Option<usize>]) -> Lanes {
         let mut lanes: Vec<Lane> = (0..=nodes).map(|_| Lane::default()).collect();
         for (unit, node) in of_units.iter().enumerate() {
@@ -113,12 +113,12 @@ impl Lanes {
         Lanes { lanes, near: AtomicU64::new(0), far: AtomicU64::new(0) }
     }
 
-    /// Units that nobody has claimed.
+    /// Units that are not claimed.
     pub(crate) fn left(&self) -> u64 {
         self.lanes.iter().map(Lane::left).sum()
     }
 
-    /// Claimed by who is near, and by who is not; what is near to no node does not count.
+    /// Units claimed by near workers, and by others; what is near to no node does not count.
     pub(crate) fn near_and_far(&self) -> (u64, u64) {
         (self.near.load(Relaxed), self.far.load(Relaxed))
     }

@@ -61,7 +61,7 @@ impl OrderRange {
         let _ = self.lanes.set(Lanes::new(nodes, of_units));
     }
 
-    /// How many units were claimed by who is near them and by who is not, where that was said.
+    /// How many units were claimed by near workers, and by others; `None` unless `set_nodes` was called.
     pub fn near_and_far(&self) -> Option<(u64, u64)> {
         self.lanes.get().map(Lanes::near_and_far)
     }
@@ -77,12 +77,12 @@ impl OrderRange {
         (next < self.total()).then_some(next)
     }
 
-    /// The number of units.
+    /// The number of units; 0 before `set_total` and after `close`.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Acquire)
     }
 
-    /// Hands out no more units: a limit was reached.
+    /// Ends the range: claims find it exhausted from here on, since a limit was reached.
     pub fn close(&self) {
         self.total.store(0, Ordering::Release);
     }

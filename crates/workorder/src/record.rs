@@ -1,6 +1,6 @@
-//! What is kept of an executed work order, for traces: who did it, when, and what came of it.
+//! What is kept of an executed work order, for traces: its worker, its times, and what came of it.
 //!
-//! Inert numbers, made by the scheduler and read by whoever draws them. A long run keeps fewer records than it has
+//! Inert numbers, made by the scheduler and read by code that draws them. A long run keeps fewer records than it has
 //! orders: neighbours are joined, and a record then says for how many it stands.
 
 use crate::{SegmentId, WorkerId};
@@ -8,7 +8,7 @@ use crate::{SegmentId, WorkerId};
 /// One execution, or several one after the other of the same segment on the same worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderRecord {
-    /// The segment.
+    /// The segment that the orders belong to.
     pub segment: SegmentId,
     /// The worker's place.
     pub worker: WorkerId,

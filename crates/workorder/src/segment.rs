@@ -59,13 +59,13 @@ pub enum Outcome {
 pub enum Claim {
     /// Execute this.
     Order(WorkOrder),
-    /// Nothing now: a streaming producer has not filled a unit yet. Whoever fills one calls
-    /// [`WorkContext::units_ready`]. After `inputs_finished` this answer is an error unless an
+    /// Nothing now: a streaming producer has not filled a unit yet. It calls
+    /// [`WorkContext::units_ready`] when it has. After `inputs_finished` this answer is an error unless an
     /// order of the query is still running.
     Wait,
-    /// Nothing until somebody outside the query says so, such as the reader of its result: the query is not stalled.
+    /// Nothing until something outside the query happens, such as its result being read: the query is not stalled.
     Paused,
-    /// Nothing for this claimant: what there is, is near to other memory nodes than his and is left to who is near it.
+    /// Nothing for this claimant: what there is, is near to other memory nodes and is left to the workers there.
     Elsewhere,
     /// Nothing now or ever.
     Exhausted,
@@ -74,7 +74,7 @@ pub enum Claim {
 /// What the scheduler measured about one execution of a work order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The query.
+    /// The query that the order belongs to.
     pub query: QueryId,
     /// The worker's place.
     pub worker: WorkerId,
@@ -118,7 +118,7 @@ pub trait Segment: Send + Sync {
     fn inputs_finished(&self) {}
 
     /// The query is held for a while: what the segment keeps between orders and can have again from files goes there.
-    /// Called beside orders that run, and never after `finish`. [`WorkContext::should_stop`] does not stand still here.
+    /// Called while orders run, and never after `finish`. [`WorkContext::should_stop`] does not stand still here.
     fn put_away(&self, context: &WorkContext<'_>) -> Result<(), Failure> {
         let _ = context;
         Ok(())

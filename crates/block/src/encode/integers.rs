@@ -1,4 +1,10 @@
 //! Integer columns of 16 to 128 bits: numbers, dates, times, decimals, UUIDs.
+//!
+//! `plan` passes over the values once (`look`): bounds, order, a sketch, and the exact number of distinct values
+//! where the range is small. In compressed layouts `choose` then takes the smallest of plain values, truncation
+//! (offsets from the minimum, with a step where all values are multiples apart) and a dictionary, which must be
+//! clearly smaller than the others. NULL rows hold 0 in values and codes. `encode` calls it once per integer column;
+//! the returned plan writes the extents.
 
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use simd::widen::Wide;

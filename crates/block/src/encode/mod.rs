@@ -1,9 +1,9 @@
 //! From vectors to the bytes of one block.
 //!
-//! `encode` looks at every column once: bounds, order and distinct values are found, the coding is chosen by size, and
-//! what the choice needs (a dictionary, codes) is kept. The length is then known; whoever owns memory provides it, and
-//! `write_into` puts the bytes straight where they will stay. Numbers are coded on the way into the block and never
-//! held twice.
+//! `encode` looks at every column once: bounds, order and distinct values are found, the coding is chosen by size,
+//! and what the choice needs (a dictionary, codes) is kept. The length is then known; the caller provides the memory,
+//! and `write_into` puts the bytes straight where they will stay. Numbers are coded on the way into the block and
+//! never held twice.
 //!
 //! | coding | when (compressed layout) |
 //! | --- | --- |
@@ -37,7 +37,7 @@ pub use sample::estimate_row_bytes;
 /// A column to be encoded: its type and whether it may hold NULL.
 pub type ColumnDeclaration = (Type, bool);
 
-/// What one coding of a column wants written.
+/// The chosen coding of one column, and the bytes that it writes.
 trait ColumnPlan: Send {
     fn coding(&self) -> Coding;
     fn statistics(&self) -> &ColumnStatistics;
@@ -316,15 +316,19 @@ impl EncodedBlock<'_> {
     pub fn len(&self) -> usize {
         self.total_bytes
     }
+    /// Whether there are no rows; the bytes are a header and directory then.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
+    /// Rows of the block to be.
     pub fn rows(&self) -> usize {
         self.rows
     }
+    /// The coding chosen for a column.
     pub fn coding(&self, column: usize) -> Coding {
         self.columns[column].plan.coding()
     }
+    /// What the pass over a column found; it goes into the directory.
     pub fn statistics(&self, column: usize) -> &ColumnStatistics {
         self.columns[column].plan.statistics()
     }

@@ -22,7 +22,7 @@ pub(super) fn is_sorted(parts: &[Batch], column: usize) -> bool {
     for part in parts {
         let vector = part.columns[column].flatten();
         for row in 0..part.rows {
-            // Values once and again are dear; this is the check of a caller's promise, and of rows about to be sorted.
+            // Taking single values is slow; this only checks a caller's promise, and rows about to be sorted.
             let value = vector.value(row);
             if let Some(last) = &last {
                 if order_of(last, &value).is_gt() {

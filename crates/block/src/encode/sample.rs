@@ -1,4 +1,5 @@
-//! How many bytes a row will take once encoded, from a few hundred rows: for whoever cuts blocks.
+//! How many bytes a row will take once encoded, estimated from a few hundred rows. Block writers use it to size their
+//! blocks.
 
 use types::{Physical, Type};
 use vector::{Batch, Data, Vector};

@@ -1,5 +1,5 @@
-//! Small materialised aggregates (Moerkotte, VLDB 1998): of every 1,024 rows the least and the greatest key, the number
-//! of values that are not NULL, and their sum where they are integers.
+//! Small materialised aggregates (Moerkotte, VLDB 1998): per 1,024 rows the least and the greatest key, the number of
+//! values that are not NULL, and their sum where they are integers.
 //!
 //! ```text
 //!  48 bytes a zone: u64 least key   u64 greatest key   i128 sum   u32 values that are not NULL   u32 sum is meant   u64 0
@@ -27,11 +27,13 @@ const ZONE_BYTES: usize = 48;
 /// What is known of some rows of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ZoneAggregate {
+    /// Row numbers in the block.
     pub rows: Range<usize>,
     /// Values that are not NULL.
     pub present: u32,
-    /// The least and the greatest value; NULL when all values are, or when the index cannot tell (uncoded strings).
+    /// The least value; NULL when all values are, or when the index cannot tell (uncoded strings).
     pub min: Value,
+    /// The greatest value; NULL as `min`.
     pub max: Value,
     /// The sum in the column's physical unit, of integers whose sum fits.
     pub sum: Option<i128>,

@@ -1,5 +1,5 @@
-//! Indices beside their block: bytes of their own, so that a block that exists gets an index while its data stay where
-//! they are, and are shared with whoever reads the block without it.
+//! Indices that are kept apart from their block, in bytes of their own: a block that exists gets an index while its
+//! data stay where they are, shared with views of the block that lack the index.
 //!
 //! The bytes are a block's bytes with no columns, layout `LAYOUT_INDICES`, and one section an index. Each section says
 //! whose it is by the metadata checksum of the bytes that hold its column, and the column's number there: so it finds

@@ -1,8 +1,8 @@
 //! Index sub-blocks: what else a block knows about its rows, co-located with them. No index spans blocks.
 //!
-//! An index is a section of bytes, of the block that it belongs to or beside it (`beside`): either way it is checksummed
-//! and validated like all else. It answers a predicate on its column for the rows of the block as a bitmap. Which way
-//! is taken is decided per block and predicate (`access`), never by the planner.
+//! An index is a section of bytes, in its block or in bytes of its own (`beside`): either way it is checksummed and
+//! validated like all else. It answers a predicate on its column for the rows of the block as a bitmap. Which way is
+//! taken is decided per block and predicate (`access`), never by the planner.
 
 pub(crate) mod aggregates;
 mod beside;

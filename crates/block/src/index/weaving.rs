@@ -16,7 +16,7 @@
 //!  word 2   | d 62 | ... | d 8 | d 5 | d 2 |
 //! ```
 //!
-//! NULL rows hold 0; who selects takes them out.
+//! NULL rows hold 0; the caller takes them out of the result.
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 use simd::{Bitmap, Kernel, RowTest, SEGMENT_ROWS, SEGMENT_WORDS};

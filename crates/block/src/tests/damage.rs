@@ -1,6 +1,6 @@
-//! The byte fuzzer: a block's bytes are flipped, cut, spliced and overwritten. `open` must refuse them, or give a block
-//! of which everything can be asked without a panic. Without the checksums' help, so that it is the structural
-//! validation that is tested; with them, nothing that was changed passes.
+//! The byte fuzzer: a block's bytes are flipped, cut, spliced and overwritten. `open` must refuse them, or give a
+//! block that answers every question without a panic. Checksums are left out, so that the structural validation is
+//! tested; with them, nothing that was changed passes.
 
 use std::sync::Arc;
 

@@ -229,7 +229,7 @@ fn the_cheapest_way_is_taken() {
         block.select(column, predicate, &mut selection)
     };
     let one = |kind| vec![IndexSpecification { kind, column: 0 }, IndexSpecification { kind, column: 1 }];
-    // Of few rows the tree, of many a scan.
+    // The tree for few rows, a scan for many.
     let (tree, values) = large(LayoutKind::ColumnStore, one(IndexKind::Tree));
     let mut sorted = values;
     sorted.sort_unstable();
@@ -256,7 +256,7 @@ fn the_cheapest_way_is_taken() {
         (refuted + usize::from(path(&bloom, 0, &equal(value)) == AccessPath::Bloom), all + 1)
     });
     assert!(refuted * 100 > all * 97, "{refuted} of {all}");
-    // A predicate that everything passes asks nobody.
+    // A predicate that every row passes reads nothing.
     assert_eq!(path(&tree, 0, &ColumnPredicate::Range { low: None, high: None }), AccessPath::Bounds);
     // Behind a selective predicate only the survivors are looked at.
     let (plain, _) = large(LayoutKind::ColumnStore, vec![]);

@@ -109,12 +109,12 @@ fn searches_come_first_and_what_is_decided_is_not_asked_again() {
         let low = Some(Bound { value: Value::I64(value), inclusive: true });
         PredicateTree::Leaf(column, ColumnPredicate::Range { low, high: None })
     };
-    // Of the scan's rows only those of the search are looked at, though it stands first in the text.
+    // The scan looks only at the rows that the search left, though it stands first in the text.
     let mut selection = Bitmap::full(count);
     let paths =
         block.select_tree(&PredicateTree::And(vec![below(0, 0), below(1, 50)]), &mut selection, |p| p);
     assert_eq!(paths, [AccessPath::Search, AccessPath::Probe]);
-    // Of a disjunction only those that the search has not accepted.
+    // In a disjunction only at those that the search has not accepted.
     let mut selection = Bitmap::full(count);
     let paths = block.select_tree(&PredicateTree::Or(vec![below(0, 0), from(1, 50)]), &mut selection, |p| p);
     assert_eq!(paths, [AccessPath::Search, AccessPath::Probe]);

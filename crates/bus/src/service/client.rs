@@ -1,4 +1,9 @@
-//! The side that uses a bus elsewhere.
+//! The client side of the service: a [`Bus`] whose calls go to a server over gRPC.
+//!
+//! Its state is one channel, which connects with the first call and again after it broke, and a runtime with one
+//! thread that drives it. Calls block their thread until the answer or the time limit; a call that waits for messages
+//! is asked again every second (`WAIT_MAX`). What the server answers with an SQLSTATE comes back as that error; a
+//! connection that fails, or no answer in time, is 08006, and leaves open whether the call was done.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +59,7 @@ impl RemoteBus {
         Ok(RemoteBus { address: address.to_owned(), channel, runtime, call_max: Duration::from_secs(30) })
     }
 
-    /// How long a call may take, beside the time it is to wait for messages; 30 seconds where nothing else is said.
+    /// Sets how long a call may take, on top of the time that it waits for messages; 30 seconds by default.
     #[must_use]
     pub fn with_call_max(mut self, call_max: Duration) -> Self {
         self.call_max = call_max;

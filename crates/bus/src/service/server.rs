@@ -1,4 +1,9 @@
-//! The side that has the bus.
+//! The server side of the service: answers gRPC calls with a bus of this process.
+//!
+//! Two threads serve connections; each call runs on a thread of its own, since the bus waits for storage and
+//! messages, and at most `CALLS_MAX` run at a time. The server keeps nothing between calls: clients and their queues
+//! are the bus's, and outlive connections. Errors of the bus travel as gRPC codes with SQLSTATE, hint and detail
+//! attached.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -39,7 +44,7 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Error {
 
 impl Server {
     /// Serves a bus at an address; port 0 is any free one. There is no authentication: give it an address that only
-    /// those can reach who may use the bus.
+    /// clients which may use the bus can reach.
     pub fn start(bus: Arc<dyn Bus>, address: SocketAddr) -> Result<Server> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -62,13 +67,13 @@ impl Server {
             };
             let server = tonic::transport::Server::builder().tcp_nodelay(true);
             let incoming = incoming.with_nodelay(Some(true));
-            // An error of the listening socket ends the service; those who call see that it does not answer.
+            // An error of the listening socket ends the service; clients see that it does not answer.
             let _ = server.serve_with_incoming_shutdown(service, incoming, signal).await;
         });
         Ok(Server { address, stop: Some(stop), runtime: Some(runtime) })
     }
 
-    /// Where it listens.
+    /// The address it listens at, with the port that was chosen for port 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -78,7 +83,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(runtime) = self.runtime.take() {
-            // Calls under way end on their own, a waiting one within a second; nobody hears of them any more.
+            // Calls under way end on their own, a waiting one within a second; their answers are dropped.
             runtime.shutdown_timeout(std::time::Duration::from_millis(1500));
         }
     }

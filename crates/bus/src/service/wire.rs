@@ -15,7 +15,7 @@ use crate::refusal::invalid;
 pub(super) const SERVICE: &str = "quickstep.bus.v1.Bus";
 
 /// A waiting receive is answered after so long, with nothing; the other side asks again while it wants to wait. So the
-/// server learns soon that somebody has gone.
+/// server learns soon that a client has gone.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -162,7 +162,7 @@ pub(super) struct CancelRequest {
     pub(super) elsewhere: bool,
 }
 
-/// What an error carries beside gRPC's code.
+/// What an error carries in addition to gRPC's code.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct WireError {
     #[prost(string, tag = "1")]

@@ -4,11 +4,11 @@
 //!  bus-snapshot-3   the bus as it was after record 1200, written whole and renamed
 //!  bus-log-3        records 1201 ..
 //!  bus-log-4        the records after those, while snapshot 4 is being made
-//!  bus-lock         who has the bus open
+//!  bus-lock         the process that has the bus open
 //! ```
-//! When the log is long, whoever wrote to it last begins another, reads the snapshot and the log before again, as after a
-//! crash, and writes what comes out as the next snapshot. So there is one way from files to a bus, and nothing stops
-//! while a snapshot is made but the one who makes it.
+//! When the log is long, the thread that wrote to it last begins another, reads the snapshot and the log before
+//! again, as after a crash, and writes what comes out as the next snapshot. So there is one way from files to a bus,
+//! and no other thread stops while a snapshot is made.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -91,8 +91,8 @@ impl Shared {
         self.log.wait(self.last.load(SeqCst))
     }
 
-    /// Makes a snapshot, if nobody else does. What fails is tried again when the log has grown as much again; all files
-    /// stay until a snapshot replaces them.
+    /// Makes a snapshot, if no other thread does. What fails is tried again when the log has grown as much again; all
+    /// files stay until a snapshot replaces them.
     fn snapshot(&self) {
         let Ok(mut generation) = self.generation.try_lock() else { return };
         let log_bytes = self.log.bytes();

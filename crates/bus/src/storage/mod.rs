@@ -1,4 +1,4 @@
-//! Where the bus is kept: what every storage does, and the thread that syncs for those who do not wait.
+//! Where the bus is kept: what every storage does, and the thread that syncs in asynchronous mode.
 
 mod log;
 mod recovery;
@@ -64,7 +64,7 @@ impl Drop for Background {
         *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.stop.1.notify_all();
         if let Some(thread) = self.thread.take() {
-            // What it met it has left in the log, or the store, for whoever asks next.
+            // An error that it met is kept in the log, or the store, for the next call.
             let _ = thread.join();
         }
     }

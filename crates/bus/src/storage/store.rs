@@ -7,9 +7,9 @@
 //! These are the thesis' tables for SQLite and LevelDB, but that a message lies in each queue that has a copy of it (as
 //! in its variant for VoltDB): the key alone is a queue's order, and a deletion is a point.
 //!
-//! The store has one writer at a time, and a synchronous commit costs a sync. So changes queue up, and one of those who
-//! wait commits all of them together (as in `files::log`). In asynchronous mode a thread of the store does; what waits
-//! for it is lost when the process ends, too.
+//! The store has one writer at a time, and a synchronous commit costs a sync. So changes queue up, and one of the
+//! waiting threads commits all of them together (as in `files::log`). In asynchronous mode a thread of the store
+//! does; what waits for it is lost when the process ends, too.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -35,7 +35,7 @@ const QUEUED: TableDefinition<'_, QueueKey, &[u8]> = TableDefinition::new("queue
 
 const NEXT_CLIENT: &str = "client";
 const NEXT_SERIAL: &str = "serial";
-/// Of the tables; a later version that changes them changes it.
+/// The key of the tables' format version; a later version that changes them changes it.
 const FORMAT: &str = "format";
 const FORMAT_VERSION: u64 = 1;
 
@@ -117,7 +117,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when this change is committed; commits what waits if nobody does.
+    /// Returns when this change is committed; commits what waits if no other thread does.
     fn commit_up_to(&self, ticket: u64) -> Result<()> {
         let mut queue = self.queue();
         loop {

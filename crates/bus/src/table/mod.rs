@@ -1,4 +1,4 @@
-//! Who is connected, and who sends and receives what: the table that every call reads and few calls change.
+//! The clients and the types that each sends and receives: the table that every call reads and few calls change.
 //!
 //! Chasseur (2015), section 4.4, compares two ways to guard it; both are here behind one trait:
 //!

@@ -7,7 +7,7 @@
 //! line, which is what the thesis' counters per NUMA node are for.
 //!
 //! A version is copied by its pointers: a connect or a registration costs as much as there are clients. They are rare
-//! beside messages.
+//! compared with messages.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -203,7 +203,7 @@ impl History {
             (expected, sent) => return assert_eq!(sent.err(), expected.err()),
         };
         if !options.broadcast {
-            // Which one it is, is the bus's choice; a message that was never alive tells nobody.
+            // Which one it is, is the bus's choice; a message that was never alive shows it to no client.
             let expired = options.deadline.is_some_and(|deadline| deadline.0 <= self.now);
             let grown = before.iter().filter(|(id, length)| bus.pending(*id).unwrap() > *length);
             to = grown.map(|(id, _)| *id).collect();
@@ -254,7 +254,7 @@ impl History {
                 }
             }
         }
-        // What did not come back is nobody's; and lost numbers may be given again.
+        // What did not come back belongs to no client; and lost numbers may be given again.
         let alive: BTreeSet<ClientId> = self.reference.clients.keys().copied().collect();
         self.known.retain(|id| alive.contains(id) || id.0 == 999);
         self.tokens.clear();

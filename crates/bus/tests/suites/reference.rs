@@ -1,4 +1,4 @@
-//! A bus so simple that it is right by reading: one list per client, sorted whenever somebody looks.
+//! A bus so simple that it is right by reading: one list per client, sorted at every look.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Who gets the messages: all of these, or (when it is no broadcast) one of them.
+    /// The recipients of the messages: all of these, or (when it is no broadcast) one of them.
     pub fn recipients(
         &mut self,
         sender: ClientId,

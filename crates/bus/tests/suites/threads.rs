@@ -14,7 +14,7 @@ use crate::tiers::{Place, Tier};
 
 const KIND: MessageType = MessageType(1);
 
-/// Who sent it, and which of its messages it is.
+/// The sender, and which of its messages it is.
 type Label = (u64, u64);
 
 fn label(message: &Received) -> Label {

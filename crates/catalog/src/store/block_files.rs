@@ -7,9 +7,9 @@
 //! A part is its bytes as they are in memory, or these packed (`files::packed`), where that makes it shorter. Its
 //! metadata are as they are in both, so that opening a database unpacks nothing.
 //!
-//! Where each part lies is told by who refers to it: a checkpoint or a record of the log. The bytes check themselves: a
-//! part is a block of its own (`block::layout`), with checksums. A checkpoint also has a copy of its metadata, so that a
-//! database of thousands of blocks is opened without thousands of reads.
+//! The place of each part is kept by what refers to it: a checkpoint or a record of the log. The bytes check
+//! themselves: a part is a block of its own (`block::layout`), with checksums. A checkpoint also has a copy of its
+//! metadata, so that a database of thousands of blocks is opened without thousands of reads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -144,7 +144,8 @@ impl BlockFiles {
         }
     }
 
-    /// The bytes of a part, unpacked; those that cannot be are other ones than were written. With it who unpacks them.
+    /// The bytes of a part, unpacked, and the reader that unpacks them if the part is packed. An error when they
+    /// cannot be unpacked: they are not the bytes that were written.
     pub(crate) fn read(&self, place: Place) -> Result<(Vec<u8>, Option<PackedReader>)> {
         let reader = self.whole(place)?;
         if let Some(packed) = PackedReader::open(&reader, place.offset, place.length)? {
@@ -169,8 +170,8 @@ impl BlockFiles {
         unpacked(self.whole(place)?, place)
     }
 
-    /// Opens a part in place: its metadata is checked, and read where it is not known, its columns when somebody wants
-    /// them. All reading of stored blocks goes through here.
+    /// Opens a part in place: its metadata is checked, and read where it is not known; its columns are read when they
+    /// are pinned. All reading of stored blocks goes through here.
     pub(crate) fn open(&self, pool: &Pool, place: Place, known: Option<KnownPart<'_>>) -> Result<Arc<Block>> {
         if let Some(KnownPart { length, metadata }) = known {
             let file = self.whole(place)?;
@@ -185,7 +186,7 @@ impl BlockFiles {
     }
 }
 
-/// Who unpacks a part, if it is packed: a reader, the first byte in it, and how many.
+/// The reader of a part's unpacked bytes, the first byte in it, and how many there are.
 fn unpacked(file: Arc<dyn FileReader>, place: Place) -> Result<(Arc<dyn FileReader>, u64, u64)> {
     let packed = PackedReader::open(&file, place.offset, place.length);
     Ok(match packed.map_err(|error| located(place, error))? {
@@ -197,16 +198,16 @@ fn unpacked(file: Arc<dyn FileReader>, place: Place) -> Result<(Arc<dyn FileRead
     })
 }
 
-/// A part whose metadata is known: whether its bytes are packed is looked up when they are wanted. Its bytes begin at the
-/// place's offset, as they would if they lay in the file as they are.
+/// A part whose metadata is known: whether its bytes are packed is looked up at the first read. Its bytes begin at
+/// the place's offset, as they would if they lay in the file as they are.
 #[derive(Debug)]
 struct PlacedPart {
     file: Arc<dyn FileReader>,
     place: Place,
-    /// When it is not packed.
+    /// Bytes of the part when unpacked.
     length: u64,
     opened: OnceLock<(Arc<dyn FileReader>, u64)>,
-    /// Taken by the one who opens: columns are read side by side, and a read of another machine's file is dear.
+    /// Held while the part is opened: several columns may be read at once, and a read of a remote file is expensive.
     opening: Mutex<()>,
 }
 

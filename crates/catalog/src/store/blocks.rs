@@ -1,4 +1,9 @@
 //! Blocks as the log and checkpoints name them: their parts, deletions and sketches. The bytes of parts lie elsewhere.
+//!
+//! A stored block is its name, its parts by `PartId`, the place of each column in them, its sketches and its live
+//! rows. A `PartSource` finds parts while blocks are read, and may refuse a table's blocks. `read_blocks` opens parts
+//! and checks that they fit together; `read_descriptions` opens none. The catalog file keeps sketches `aside`, behind
+//! what opening reads; the log keeps them with the block.
 
 use std::sync::Arc;
 
@@ -47,7 +52,7 @@ pub(crate) fn write_blocks_aside(w: &mut ByteWriter, blocks: &[StoredBlock], asi
     w.list(blocks.iter(), |w, stored| write_stored(w, stored, Some(aside)));
 }
 
-/// The blocks of a table; none when the source does not want them. Sketches are `aside`, or with the blocks.
+/// The blocks of a table; none when the source refuses the table. Sketches are `aside`, or with the blocks.
 pub(crate) fn read_blocks(
     r: &mut ByteReader<'_>,
     table: TableId,

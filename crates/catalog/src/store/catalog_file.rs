@@ -31,7 +31,7 @@ use crate::{PartId, SchemaEntry, Snapshot, TEMPORARY_SCHEMA, Table, TableData, T
 
 const MAGIC: [u8; 8] = *b"QSCATLOG";
 const HEADER_BYTES: usize = 64;
-/// Read at first: all that is wanted of a small database's.
+/// Bytes of the first read; the whole file of a small database.
 const FIRST_READ_BYTES: u64 = 64 << 10;
 
 /// Tables that outlive the process.

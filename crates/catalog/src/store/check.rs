@@ -1,4 +1,9 @@
 //! CHECK DATABASE: every checksum of every file, and every fault by the table, block and column that it hits.
+//!
+//! A check reads the identity, the current catalog, the logs behind it, the headers of block files, and every part
+//! that the newest state uses; tables set aside when the database was opened are checked from the catalog. It holds
+//! the checkpoint lock, so that no file goes while it is read; commits and readers go on. Damage is collected in a
+//! list and does not end the check. CHECK DATABASE calls `Store::check`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -19,14 +24,19 @@ use crate::{DamagedTable, PartId, Snapshot, Table};
 /// Bytes that are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
+    /// Name of the file in the database's directory.
     pub file: String,
+    /// First damaged byte, from the beginning of the file.
     pub offset: u64,
+    /// Length of the damaged run, as far as it is known.
     pub bytes: u64,
     /// Schema and name; `None` when it is not one table's.
     pub table: Option<(String, String)>,
     /// Ordinal of the block in its table.
     pub block: Option<usize>,
+    /// Name of the column; `None` when the damage is not of one column.
     pub column: Option<String>,
+    /// What is wrong, for the user.
     pub what: String,
 }
 
@@ -148,7 +158,7 @@ impl Store {
             NewPart::Placed(place) => Some(place),
             NewPart::Inline(_) => None,
         }) {
-            // A checkpoint may have removed the file of a part that nobody needs.
+            // A checkpoint may have removed the file of a part that is not needed.
             if self.blocks.reader(place.file).is_ok() {
                 self.check_part(place, None, None, &HashMap::new(), found);
             }

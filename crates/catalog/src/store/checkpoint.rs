@@ -6,7 +6,7 @@
 //!     is S, records from here on are in log-<n>
 //!  3  parts of S without a place: into a block file      readers and commits go on
 //!  4  catalog-<n> of S: new file, synced, renamed, directory synced
-//!  5  older catalogs and logs go, and block files that nobody names
+//!  5  older catalogs and logs go, and unreferenced block files
 //! ```
 //! A crash, or an error, before 4 is done leaves the checkpoint before with both logs behind it. From then on recovery
 //! begins with this one. Block files of which less than half is still in use are emptied into the new one on the way.
@@ -31,11 +31,11 @@ use crate::{PartId, Snapshot};
 /// What a checkpoint did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkpointed {
-    /// Of blocks, written to a block file.
+    /// Bytes of blocks that were written to a block file.
     pub block_bytes: u64,
-    /// Of the catalog.
+    /// Bytes of the new catalog.
     pub catalog_bytes: u64,
-    /// Of the logs that are no longer needed.
+    /// Bytes of the logs that are not needed any more.
     pub log_bytes: u64,
     /// Files removed.
     pub removed: u64,
@@ -95,7 +95,7 @@ impl Store {
         state.log_records = pending.records;
         state.catalog_files =
             pending.snapshot.iter().filter_map(|id| state.place(*id)).map(|place| place.file).collect();
-        // A part that nobody holds can be named by nobody.
+        // A part that is not in memory cannot be referred to by a later commit.
         state.places.retain(|_, (_, part)| part.strong_count() > 0);
         drop(state);
         outcome.removed = self.remove_unneeded(number)?;

@@ -1,4 +1,10 @@
 //! Definitions as bytes: types, with or without names, tables without their rows, views, sequences, macros.
+//!
+//! A table, view, sequence or macro is a list of numbered fields; a field that has its default is left out, and a
+//! number that the reader does not know is an error, never skipped. Numbers are part of the file format: they are
+//! only added, and never change their meaning. Readers validate what they build (column positions, nesting, type
+//! parameters), because bytes with a right checksum may still come from a faulty writer. The log (`changes`) and the
+//! catalog file (`catalog_file`) use both directions.
 
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};

@@ -6,7 +6,7 @@
 //!  open        catalog-<n> -> records of log-<n>, log-<n + 1>: the changes are made again        torn tail: cut
 //! ```
 //! What a commit changes is a list of `Change` values; the log holds them as bytes (`changes.rs`), so that rolling
-//! forward after a crash and committing beside others are one mechanism. Parts (`block::Part`) are named by `PartId`;
+//! forward after a crash and committing concurrently are one mechanism. Parts (`block::Part`) are named by `PartId`;
 //! a record brings the parts that recovery could not know yet, `State::recorded` says which it does.
 //!
 //! A commit that fails leaves everything as before: a record that could not be written is cut off again, and what a block
@@ -56,10 +56,10 @@ use crate::{Change, CommitLog, PartId, Snapshot};
 /// New parts of a commit that together have fewer bytes go into its record; others into a block file. A record costs
 /// its bytes twice (once more at the checkpoint), a file two more syncs.
 const INLINE_BYTES_MAX: usize = 256 << 10;
-/// A log longer than this wants a checkpoint: it is read, and blocks in it are opened, before anything can be asked.
+/// Bytes of log from which a checkpoint is due: the log is read, and blocks in it are opened, before the first query.
 const LOG_BYTES_MAX: u64 = 64 << 20;
-/// And one of more records: making a one-row commit again takes some 80 us (docs/results/durability.md), so that opening
-/// after a crash stays under two seconds.
+/// Records of log from which a checkpoint is due: making a one-row commit again takes some 80 us
+/// (docs/results/durability.md), so that opening after a crash stays under two seconds.
 const LOG_RECORDS_MAX: u64 = 20_000;
 
 /// The files of an open database.
@@ -67,7 +67,7 @@ const LOG_RECORDS_MAX: u64 = 20_000;
 pub struct Store {
     files: Arc<dyn FileManager>,
     blocks: BlockFiles,
-    /// Of block files to come.
+    /// How parts in new block files are packed.
     packing: Mutex<Packing>,
     direct_reads: Mutex<DirectReads>,
     /// `names::FORMAT`, or less until the next checkpoint raises it: nothing is written that its version has not.
@@ -87,7 +87,7 @@ pub struct Store {
 
 #[derive(Debug)]
 struct State {
-    /// With everything that was logged.
+    /// The state with everything that was logged.
     latest: Arc<Snapshot>,
     /// The log being written, and the checkpoint that recovery would begin with.
     log_number: u64,
@@ -167,6 +167,7 @@ impl Store {
         self.files.describe()
     }
 
+    /// Whether commits and checkpoints are refused: it was opened for reading, or a part of it is damaged.
     pub fn is_read_only(&self) -> bool {
         self.log.is_none()
     }
@@ -180,6 +181,7 @@ impl Store {
     pub fn set_packing(&self, packing: Packing) {
         *self.packing.lock().unwrap_or_else(PoisonError::into_inner) = packing;
     }
+    /// As `set_packing` set it.
     pub fn packing(&self) -> Packing {
         *self.packing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -189,6 +191,7 @@ impl Store {
         *self.direct_reads.lock().unwrap_or_else(PoisonError::into_inner) = reads;
         self.choose_reads();
     }
+    /// As `set_direct_reads` set it.
     pub fn direct_reads(&self) -> DirectReads {
         *self.direct_reads.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -225,7 +228,7 @@ impl Store {
         state.writing.remove(&number);
         for ((id, place), (_, part)) in written?.into_iter().zip(parts) {
             state.places.insert(id, (place, Arc::downgrade(part)));
-            // Where that fails, blocks that memory is wanted for are written a second time, to the temporary file.
+            // Where that fails, evicted blocks are written a second time, to the temporary file.
             if let Ok((reader, at, _)) = self.blocks.part(place) {
                 Pool::stored_at(part, reader, at);
             }
@@ -260,7 +263,7 @@ impl CommitLog for Store {
 
     fn append(&self, changes: &[Change], after: &Arc<Snapshot>) -> Result<u64> {
         let log = self.log()?;
-        // Nobody prepared what a checkpoint has made unknown since.
+        // Parts that a checkpoint has made unknown since were not prepared.
         let blocks: Vec<Arc<Block>> = brought_by(changes).map(|stored| stored.block.clone()).collect();
         self.prepare(&blocks)?;
         let mut state = self.state();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  QUICKSTEP      format version and id of the database; written last when it is created, and when its version is raised
-//!  lock           who writes it
+//!  lock           names the process that writes it
 //!  catalog-<n>    a checkpoint: everything but the blocks' bytes
 //!  log-<n>        what was committed since catalog-<n>; a log that a checkpoint began and did not finish follows as n + 1
 //!  blocks/<k>     bytes of blocks, never changed
@@ -38,7 +38,7 @@ pub(crate) fn block_file_name(number: u64) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) identity: bool,
-    /// Each rises.
+    /// Numbers, ascending.
     pub(crate) catalogs: Vec<u64>,
     pub(crate) logs: Vec<u64>,
     pub(crate) block_files: Vec<u64>,
@@ -82,7 +82,7 @@ impl Listing {
     }
 }
 
-/// Of the directory. A program refuses a database of a later one.
+/// The directory's format version. A program refuses a database of a later version.
 ///
 /// | version | new in it |
 /// | --- | --- |

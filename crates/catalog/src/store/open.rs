@@ -1,4 +1,9 @@
 //! Opening a database, and creating one.
+//!
+//! A writer takes the lock file first, a reader takes none. Then the identity is read, the state is recovered, and
+//! the log is continued behind its last whole record, torn tails cut off and everything that was read made durable.
+//! Orphaned files are removed. A database with a damaged table is opened for reading only, so that no log is
+//! continued and nothing is removed. The engine calls `Store::open` for its main database and for attached ones.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
@@ -32,14 +37,18 @@ pub enum Access {
 /// An open database.
 #[derive(Debug)]
 pub struct Opened {
+    /// The recovered state; its commits go to `store`.
     pub catalog: Catalog,
+    /// The files, for checkpoints and checks.
     pub store: Arc<Store>,
+    /// What opening found and did.
     pub report: OpenReport,
 }
 
 /// What was found, and done, on the way.
 #[derive(Debug, Default)]
 pub struct OpenReport {
+    /// There was no database, and an empty one was made.
     pub created: bool,
     /// Commits that were made again from the log.
     pub replayed: u64,
@@ -145,7 +154,7 @@ impl Store {
     }
 }
 
-/// A new database. Its identity comes last: before, there is none, and whoever comes next begins again.
+/// Creates a database. Its identity is written last: without it the next open begins again.
 fn create(files: &dyn FileManager, listing: &Listing) -> Result<()> {
     if let Some(strange) = listing.strange.first() {
         return Err(no_database(files, &format!("it holds \"{strange}\"")));

@@ -30,7 +30,7 @@ pub(crate) struct FoundLog {
     /// Where its last whole record ends; `None` when not even its header was finished.
     pub(crate) end: Option<usize>,
     pub(crate) torn: usize,
-    /// Of its last record, or of the one before it.
+    /// Number of its last record; of the log before it, when it has none.
     last_record: u64,
     /// Everything up to this record was on stable storage, as its last record says.
     durable: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Recovered {
     pub(crate) snapshot: Snapshot,
     pub(crate) catalog_number: u64,
     pub(crate) logs: Vec<FoundLog>,
-    /// Of the last record.
+    /// Number of the last record.
     pub(crate) last_record: u64,
     pub(crate) replayed: u64,
     /// Parts that the checkpoint and the logs name.
@@ -293,11 +293,11 @@ struct Source<'a> {
     broken: HashSet<TableId>,
     /// Tables that a later commit dropped: their damage is of no account.
     dropped: HashSet<TableId>,
-    /// With the block that was opened of it, while somebody has it: most parts of a log are merged into others soon, and
-    /// each open one takes a slot of the pool.
+    /// Parts by name, with the opened block while a snapshot holds it. Most parts of a log are merged into others
+    /// soon, and each open one takes a slot of the pool.
     parts: HashMap<PartId, (Stored<'a>, Weak<Block>)>,
     named: HashMap<TableId, NamedTable>,
-    /// Whose blocks are being read.
+    /// The table whose blocks are being read.
     current: Option<TableId>,
     /// The first table that could not be read, and why.
     fault: Option<(TableId, Error)>,

@@ -323,7 +323,7 @@ fn columns_come_and_go_without_their_blocks() {
     assert_eq!(left.data.block(1).fetch(0, 7..8).value(0), Value::I64((offset + 7) % 5));
     left.data.block(1).verify().unwrap();
     assert!(left.data.prune(&PredicateTree::Leaf(0, range)).is_empty());
-    // Those who hold the snapshot before see what they saw.
+    // Snapshots taken before still show what they showed.
     assert_eq!(before.data.block(1).columns(), 1);
     assert_eq!(both.data.block(1).columns(), 2);
 }

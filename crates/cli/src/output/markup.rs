@@ -6,6 +6,7 @@ use engine::ResultSet;
 
 use super::{one_line, rows};
 
+/// A Markdown table; numbers stand right.
 pub(super) fn markdown(out: &mut impl Write, result: &ResultSet) -> io::Result<()> {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
     let fields = result.schema().fields();
@@ -20,6 +21,7 @@ pub(super) fn markdown(out: &mut impl Write, result: &ResultSet) -> io::Result<(
     Ok(())
 }
 
+/// An HTML table; NULL is an empty cell of class `null`.
 pub(super) fn html(out: &mut impl Write, result: &ResultSet) -> io::Result<()> {
     let fields = result.schema().fields();
     write!(out, "<table>\n  <thead>\n    <tr>")?;

@@ -1,4 +1,8 @@
 //! Aligned tables, cut to the terminal's width, and one line a value where rows are too wide to read.
+//!
+//! Widths come from the headings and the first `ROWS_MEASURED` rows. Where the line is too wide for the terminal, the
+//! widest columns give way first, down to `NARROWEST`, and then columns in the middle are hidden. Without a terminal
+//! nothing is cut.
 
 use std::io::{self, Write};
 
@@ -16,6 +20,7 @@ pub struct Layout<'a> {
     pub expanded: bool,
     /// What NULL is shown as.
     pub null: &'a str,
+    /// The characters that the table is drawn with.
     pub lines: &'static Lines,
     /// Rows shown of a longer result, half of them its last ones; all when there is none.
     pub rows: Option<usize>,
@@ -33,15 +38,19 @@ pub struct Lines {
     /// Between two columns.
     between: &'static str,
     rule: &'static str,
-    /// What the rules have at their left end, where they cross a column's line, and at their right end; none when nothing
-    /// is drawn around the table. Above the headings, below them, below the rows.
+    /// What the rules have at their left end, where they cross a column's line, and at their right end; none when
+    /// nothing is drawn around the table. Above the headings, below them, below the rows.
     frame: Option<[[&'static str; 3]; 3]>,
     crossing: &'static str,
 }
 
+/// A rule under the headings, and blanks between columns.
 pub const BARE: Lines = Lines { between: " ", rule: "-", frame: None, crossing: " " };
+/// A rule under the headings, and a line between columns; the default.
 pub const PLAIN: Lines = Lines { between: "|", rule: "-", frame: None, crossing: "+" };
+/// ASCII lines all around.
 pub const FRAMED: Lines = Lines { between: "|", rule: "-", frame: Some([["+", "+", "+"]; 3]), crossing: "+" };
+/// Box-drawing lines all around.
 pub const BOX: Lines = Lines {
     between: "│",
     rule: "─",
@@ -54,6 +63,7 @@ const ROWS_MEASURED: usize = 1000;
 /// A column that has to give way keeps at least as much.
 const NARROWEST: usize = 8;
 
+/// Prints the rows, and below them their number with what was left out.
 pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout<'_>) -> io::Result<()> {
     if layout.expanded {
         return expanded(out, result, layout.null);

@@ -1,4 +1,8 @@
 //! The commands that begin with a backslash.
+//!
+//! `COMMANDS` is the one list of commands: help and completion come from it. `parse` turns a line into a [`Command`]
+//! without running anything; shell/mod.rs and state.rs obey it. Commands of psql, DuckDB and SQLite with the same
+//! meaning are translated, and others of theirs give an error that says what to do here.
 
 use engine::{Error, Result, SqlState};
 
@@ -7,34 +11,45 @@ use super::progress::Display;
 /// What a line such as `\d orders` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
+    /// The list of commands, or the help of one.
     Help(Option<String>),
     Quit,
+    /// Tables and views with their sizes.
     ListTables,
+    /// Columns and keys of what this names.
     Describe(String),
-    /// `None` turns it over.
+    /// The time of each statement. `None` turns it over.
     Timing(Option<bool>),
+    /// One line a value. `None` turns it over.
     Expanded(Option<bool>),
+    /// Long results through a pager. `None` turns it over.
     Pager(Option<bool>),
-    /// `None` asks.
+    /// How progress is shown. `None` asks.
     Progress(Option<Display>),
+    /// How results are printed. `None` asks.
     Format(Option<String>),
     /// The statement's text; none for the last one. With `analyze` it is run.
     Explain {
         text: Option<String>,
         analyze: bool,
     },
+    /// Rows of a file into a table.
     CopyIn {
         table: String,
         path: String,
     },
+    /// Rows of a query or table into a file.
     CopyOut {
         query: String,
         path: String,
     },
+    /// Runs the statements and commands of a file.
     Run(String),
+    /// Prints a text.
     Echo(String),
     /// Without a name it lists the variables.
     Set(Option<(String, String)>),
+    /// Forgets a variable.
     Unset(String),
     /// Where results go; none for the screen.
     Output(Option<String>),
@@ -59,6 +74,7 @@ pub enum Command {
     Sql(String),
 }
 
+/// A command's line of help.
 struct Description {
     name: &'static str,
     arguments: &'static str,
@@ -69,6 +85,7 @@ const fn described(name: &'static str, arguments: &'static str, meaning: &'stati
     Description { name, arguments, meaning }
 }
 
+/// All commands, in the order of the help.
 const COMMANDS: [Description; 25] = [
     described("\\help", "[COMMAND]", "this list, or one of its lines"),
     described("\\q", "", "leave; so does Ctrl-D"),
@@ -129,10 +146,12 @@ const COMMANDS: [Description; 25] = [
     ),
 ];
 
+/// All commands with their backslash, for completion.
 pub fn names() -> Vec<String> {
     COMMANDS.iter().map(|c| c.name.to_owned()).collect()
 }
 
+/// The list of all commands, or the line of one, named with or without its backslash; an error for an unknown name.
 pub fn help(about: Option<&str>) -> Result<String> {
     let width =
         COMMANDS.iter().filter(|c| c.arguments.len() < 16).map(|c| c.name.len() + c.arguments.len()).max();

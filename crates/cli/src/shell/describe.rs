@@ -1,4 +1,7 @@
 //! What `\d` and `\dt` print: the catalog's own table functions, laid out for a terminal.
+//!
+//! Nothing is read from the catalog directly: every piece is a query that a user could write. Names are resolved as
+//! SQL resolves them, temporary tables first; a name with several parts may begin with a schema or with a database.
 
 use engine::{Error, Result, ResultSet, Session, Value};
 
@@ -59,7 +62,7 @@ fn wanted(name: &str, column: &str) -> String {
 /// What `\d NAME` prints.
 pub fn describe(session: &Session, name: &str) -> Result<String> {
     let columns = rows(session, &format!("DESCRIBE {name}")).map_err(|error| {
-        // Its place is one of a text that nobody typed.
+        // The error's position is one in generated text, so it is dropped.
         let told = Error::new(error.state(), error.message());
         error.hint().map_or_else(|| told.clone(), |hint| told.clone().with_hint(hint))
     })?;

@@ -1,4 +1,8 @@
 //! What the line editor asks while a statement is typed: which colours, which completions; and whether it is complete.
+//!
+//! Colours come from the shell's own lexer. Completions come from the catalog's newest snapshot and depend on the
+//! word before the cursor; no statement is run for them. Whether a statement is complete is the engine's decision,
+//! except for commands of the shell.
 
 use std::borrow::Cow;
 
@@ -12,6 +16,7 @@ use rustyline::{Context, Helper};
 use super::commands;
 use super::lexer::{self, Kind, Token, tokens};
 
+/// The line editor's helper: colours, and completion of keywords, settings, names of the main database and files.
 pub struct SqlHelper {
     database: Database,
     files: FilenameCompleter,
@@ -19,6 +24,7 @@ pub struct SqlHelper {
 }
 
 impl SqlHelper {
+    /// `colours`: whether SQL is highlighted.
     pub fn new(database: Database, colours: bool) -> Self {
         SqlHelper { database, files: FilenameCompleter::new(), colours }
     }

@@ -1,7 +1,12 @@
 //! SQL text as coloured pieces, for the line editor. It never fails: what it does not know is a symbol.
+//!
+//! It is independent of the engine's lexer, since it has to cope with unfinished text at every keystroke. The pieces
+//! cover the text without gaps. Scripts, variables and the editor use the same pieces, so that all of them agree on
+//! where quotes and comments end.
 
 use std::ops::Range;
 
+/// What a piece of SQL text is. `Word` is an unquoted name, `Text` a string in any quotes, `Blank` white space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Keyword,
@@ -14,9 +19,12 @@ pub enum Kind {
     Blank,
 }
 
+/// A piece of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
+    /// What it is.
     pub kind: Kind,
+    /// Its bytes in the text.
     pub range: Range<usize>,
 }
 
@@ -128,6 +136,7 @@ pub const KEYWORDS: &[&str] = &[
     "WITH",
 ];
 
+/// Whether the word is one of `KEYWORDS`, in any case.
 pub fn is_keyword(word: &str) -> bool {
     KEYWORDS.binary_search(&word.to_ascii_uppercase().as_str()).is_ok()
 }

@@ -9,8 +9,9 @@
 //! alone on standard output there, what the shell says of itself goes to standard error, and the first error ends the
 //! script.
 //!
-//! At its start the interactive shell runs `$QUICKSTEP_STARTUP`, or `quickstep/startup.sql` in the user's folder of configuration: one
-//! command a line, and statements. What was typed is kept in `quickstep/history` in the user's folder of state.
+//! At its start the interactive shell runs `$QUICKSTEP_STARTUP`, or `quickstep/startup.sql` in the user's folder of
+//! configuration: one command a line, and statements. What was typed is kept in `quickstep/history` in the user's
+//! folder of state.
 
 mod commands;
 mod describe;
@@ -43,8 +44,8 @@ use commands::Command;
 use editor::SqlHelper;
 use pager::Screen;
 
-/// Whether a line is a command of the shell rather than SQL: those of other shells (`.tables`, `help`) too, so that they
-/// are answered.
+/// Whether a line is a command of the shell rather than SQL: those of other shells (`.tables`, `help`) too, so that
+/// they are answered.
 fn is_command(text: &str) -> bool {
     let text = text.trim();
     let dotted =
@@ -57,6 +58,7 @@ fn leaves(text: &str) -> bool {
     matches!(text.trim().trim_end_matches(';').trim_end(), "quit" | "exit")
 }
 
+/// The shell's state: how results are shown, and what commands have set.
 pub struct Shell<'a> {
     session: &'a Session,
     format: Format,
@@ -67,7 +69,7 @@ pub struct Shell<'a> {
     last: Option<String>,
     /// Files that are being run, so that none runs itself.
     running: Vec<PathBuf>,
-    /// Nobody types: no pager, and one error is enough.
+    /// Input comes from a script: no pager, and the first error ends it.
     scripted: bool,
     standard: standard::Standard,
     variables: variables::Variables,
@@ -79,7 +81,7 @@ pub struct Shell<'a> {
     lines: &'static Lines,
     /// Where results go that do not go to the screen.
     output: Option<std::fs::File>,
-    /// Of a script with several lines, the one in which what runs now begins; errors count from there.
+    /// The line of a script on which the running statements begin; errors count from there. `None` outside of scripts.
     line: Option<u32>,
 }
 
@@ -87,6 +89,7 @@ const PROMPT: &str = "quickstep> ";
 /// Before the further lines of a statement.
 const CONTINUATION: &str = "      ...> ";
 
+/// Whether the shell goes on after a command.
 enum Next {
     GoOn,
     Leave,
@@ -145,6 +148,8 @@ fn user_file(variable: &str, under_home: &str, name: &str) -> Option<PathBuf> {
 }
 
 impl<'a> Shell<'a> {
+    /// A shell for `-c`, `-f` and piped input: no prompt, no pager. COPY of the session reads and writes the
+    /// process's standard streams.
     pub fn for_scripts(session: &'a Session, arguments: &Arguments) -> Shell<'a> {
         let standard = standard::Standard::default();
         session.set_copy_streams(standard.clone());
@@ -403,7 +408,7 @@ impl<'a> Shell<'a> {
         let mut started = Instant::now();
         let mut broken = None;
         let mut shown = 0;
-        // Of a statement before that failed.
+        // Clears what a failed statement may have left.
         self.standard.begin();
         progress::begin();
         let outcome = self.session.execute_each(text, |result| {
@@ -429,7 +434,7 @@ impl<'a> Shell<'a> {
         let outcome = match (outcome, broken) {
             (_, Some(error)) => Err(error.into()),
             (Ok(()), None) => Ok(()),
-            // Nobody is there who would read more, or a message.
+            // The output is closed: neither rows nor a message would be read.
             (Err(_), None) if self.standard.was_closed() => Err(Failed::Reported),
             (Err(error), None) => Err(self.reported_of(&error, text, shown)),
         };

@@ -20,23 +20,30 @@ use super::pager;
 
 /// Shorter statements show nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// Time between two drawings.
 const REDRAWN_EVERY: Duration = Duration::from_millis(100);
+/// Width of the statement's bar, and of a segment's.
 const BAR_CELLS: usize = 24;
 const BRANCH_CELLS: usize = 12;
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Display {
+    /// Nothing.
     Off,
+    /// One line: how much of the statement is done.
     Bar,
+    /// The bar, and a line for each segment of the plan.
     Tree,
 }
 
 impl Display {
+    /// The display that `\progress` calls so; `None` for an unknown name.
     pub fn named(name: &str) -> Option<Display> {
         [Display::Off, Display::Bar, Display::Tree].into_iter().find(|display| display.name() == name)
     }
 
+    /// The name that `\progress` takes and shows.
     pub fn name(self) -> &'static str {
         match self {
             Display::Off => "off",
@@ -46,6 +53,7 @@ impl Display {
     }
 }
 
+/// What is on the screen of the running statement's progress.
 struct State {
     display: Display,
     started: Option<Instant>,
@@ -166,7 +174,7 @@ fn branches(tree: &[OperatorProgress], width: usize, lines_max: usize) -> Vec<St
     kept.iter().zip(&shown).map(branch).collect()
 }
 
-/// A segment's bar, and what is said beside it.
+/// A segment's bar, and the text next to it.
 fn measured(operator: &OperatorProgress) -> (String, String) {
     let cells = bar(operator.fraction().unwrap_or(0.0), BRANCH_CELLS);
     let mut said = match (operator.state, operator.units_total) {

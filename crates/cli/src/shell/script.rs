@@ -1,9 +1,9 @@
 //! Scripts: commands, a line each, and the statements between them.
 //!
-//! A line is a command where a statement could begin: neither inside one, nor inside quotes or a comment. The line editor
-//! asks the engine whether a statement is complete; here the shell's own lexer goes over the text once, so that a script
-//! of any length is cut in time that grows with it. Behind a COPY ... FROM STDIN stand its rows, up to a line `\.`, if
-//! there is such a line or the script is standard input itself.
+//! A line is a command where a statement could begin: neither inside one, nor inside quotes or a comment. The line
+//! editor asks the engine whether a statement is complete; here the shell's own lexer goes over the text once, so
+//! that a script of any length is cut in time that grows with it. Behind a COPY ... FROM STDIN stand its rows, up to
+//! a line `\.`, if there is such a line or the script is standard input itself.
 
 use std::ops::Range;
 
@@ -14,9 +14,11 @@ use super::lexer::{self, Kind};
 /// A command, or statements that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
+    /// The command, or the statements with their semicolons.
     pub text: &'a str,
     /// Where it begins, counted from one.
     pub line: u32,
+    /// Whether it is a command of the shell.
     pub command: bool,
     /// The rows that a COPY ... FROM STDIN at its end reads.
     pub rows: Option<&'a str>,

@@ -15,11 +15,12 @@ pub struct Standard {
     rows: Arc<Mutex<Option<String>>>,
     /// The statement wrote to standard output, where nothing else shall stand then.
     used: Arc<AtomicBool>,
-    /// Whoever read the output went away.
+    /// The output was closed at its other end.
     closed: Arc<AtomicBool>,
 }
 
 impl Standard {
+    /// Sets the rows that the next COPY FROM STDIN reads; `None`: standard input itself.
     pub fn set_rows(&self, rows: Option<&str>) {
         *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows.map(str::to_owned);
     }
@@ -108,6 +109,7 @@ impl Read for Typed {
     }
 }
 
+/// Standard output, noting when it was closed.
 struct Output(Standard);
 
 impl Output {

@@ -1,4 +1,8 @@
 //! Commands about the shell's own state, and those that run the last statement again.
+//!
+//! State changes last until the shell ends. Commands that run the last statement again change the format or the
+//! output for that run alone, and put the former one back also after an error. `\watch` repeats until a statement
+//! fails or is interrupted.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

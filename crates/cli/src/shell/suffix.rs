@@ -2,6 +2,7 @@
 
 use super::lexer::{self, Kind};
 
+/// The commands that may end a statement.
 const NAMES: [&str; 3] = ["\\g", "\\gx", "\\watch"];
 
 /// Whether a text begins with such a command.

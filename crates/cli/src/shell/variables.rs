@@ -7,18 +7,22 @@ use std::collections::BTreeMap;
 
 use super::lexer::{self, Kind};
 
+/// Values by name.
 #[derive(Default)]
 pub struct Variables(BTreeMap<String, String>);
 
 impl Variables {
+    /// Sets a variable, in place of an earlier value.
     pub fn set(&mut self, name: &str, value: String) {
         self.0.insert(name.to_owned(), value);
     }
 
+    /// Removes a variable; an unknown name is ignored.
     pub fn unset(&mut self, name: &str) {
         self.0.remove(name);
     }
 
+    /// A line for each variable, by name: `NAME = 'VALUE'`.
     pub fn listed(&self) -> String {
         self.0.iter().map(|(name, value)| format!("{name} = '{value}'\n")).collect()
     }

@@ -5,9 +5,10 @@
 //!   --scale S      scale of the SSB tables (1)
 //!   --record FILE  appends the figures as one line of JSON (bench/results/value-access.jsonl is the project's)
 //!
-//! After the comparisons of Quickstep's section on template metaprogramming (Patel et al., PVLDB 11(6), 2018): `a + b`
-//! through virtual getNext against generic accessors, and *Basic*, which copies attributes out before it looks at
-//! them, against *Selection*, which works through references into the block. docs/results/value-access.md reads them.
+//! After the comparisons of Quickstep's section on template metaprogramming (Patel et al., PVLDB 11(6), 2018):
+//! `a + b` through virtual getNext against generic accessors, and *Basic*, which copies attributes out before it
+//! looks at them, against *Selection*, which works through references into the block. docs/results/value-access.md
+//! reads them.
 
 use std::hint::black_box;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Window calls, and aggregates with an order or of two arguments.
 //!
-//! Only those with one answer whatever the order of rows: peers have one result, and of rows with equal keys the least
-//! value is taken.
+//! Only those with one answer whatever the order of rows: peers have one result, and of rows with equal keys the
+//! least value is taken.
 
 use super::expressions::Generator;
 use super::tree::{Expr, Family};

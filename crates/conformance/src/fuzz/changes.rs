@@ -7,8 +7,8 @@
 //! | `UPDATE t SET c = e WHERE p` | `SELECT ..., CASE WHEN p THEN e ELSE c END FROM t` |
 //! | `INSERT INTO t SELECT e FROM u WHERE p` | `SELECT * FROM t UNION ALL SELECT e FROM u WHERE p` |
 //!
-//! The rows that the reference gives also tell whether the statement should have failed: by a NULL where none may be, or by
-//! a key that comes twice.
+//! The rows that the reference gives also tell whether the statement should have failed: by a NULL where none may be,
+//! or by a key that comes twice.
 
 use std::collections::HashSet;
 
@@ -25,8 +25,11 @@ use super::tree::Family;
 /// A statement, the table it changes, and the query for what that has afterwards.
 #[derive(Clone, Debug)]
 pub struct Change {
+    /// The position of the changed table among the tables of the seed.
     pub table: usize,
+    /// The statement, as SQL.
     pub statement: String,
+    /// A query over the unchanged tables whose rows are those that the statement must leave.
     pub after: String,
 }
 
@@ -107,9 +110,9 @@ pub fn violation(table: &FuzzTable, rows: &[Vec<Value>]) -> Option<SqlState> {
     twice.then_some(SqlState::UniqueViolation)
 }
 
-/// Runs a change in a transaction of its own and looks at what it left, where `known` is what the reference says. True
-/// when the rows are those; the transaction is open then. False when the statement had to fail, or may; nothing has
-/// changed then. Otherwise what is different.
+/// Runs a change in a transaction of its own and looks at what it left, where `known` is what the reference says.
+/// True when the rows are those; the transaction is open then. False when the statement had to fail, or may; nothing
+/// has changed then. Otherwise what is different.
 pub fn judge_change(
     session: &Session,
     change: &Change,

@@ -1,6 +1,6 @@
 //! Cases with the engine's answers as JSON, for `fuzz_duckdb.py` to replay in DuckDB: one file a seed,
 //! `{"seed": n, "tables": [{"name", "create", "data"}], "queries": [{"sql", "types", "ordered", "rows" or "error"}]}`,
-//! where `data` names a Parquet file beside it: DuckDB takes minutes to parse as text what it reads at once.
+//! where `data` names a Parquet file in the same folder: DuckDB takes minutes to parse as text what it reads at once.
 
 use std::path::Path;
 

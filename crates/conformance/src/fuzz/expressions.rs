@@ -1,28 +1,36 @@
 //! Random typed expressions over the columns in scope.
 //!
 //! What cannot have one answer is not generated: the order of rows without ORDER BY, LIMIT without a total order, the
-//! text of a float. With `portable`, neither is what DuckDB means otherwise: comparisons of rows with NULLs, `/` of whole numbers and decimals,
-//! averages of decimals, casts of floats to whole numbers, negative positions in strings, BYTEA, UUID, intervals as
-//! values, backslashes in patterns.
+//! text of a float. With `portable`, neither is what DuckDB means otherwise: comparisons of rows with NULLs, `/` of
+//! whole numbers and decimals, averages of decimals, casts of floats to whole numbers, negative positions in strings,
+//! BYTEA, UUID, intervals as values, backslashes in patterns.
 
 use super::random::Random;
 use super::tables::{FuzzTable, literal, random_value};
 use super::tree::{Expr, Family, Piece};
 
+/// A column that generated expressions may read.
 #[derive(Clone, Debug)]
 pub struct Column {
+    /// The qualified name, as SQL.
     pub text: String,
+    /// The family of the column's type.
     pub family: Family,
     /// Its values are random: only what `rewrites` says may read it.
     pub volatile: bool,
 }
 
+/// The state of one query's generation. All choices come from `random`, so that a seed repeats a query exactly.
 pub struct Generator<'a> {
+    /// The source of every choice.
     pub random: &'a mut Random,
+    /// The tables that queries may read.
     pub tables: &'a [FuzzTable],
+    /// Leaves out what DuckDB means otherwise (see the head of this file).
     pub portable: bool,
     /// Columns by nesting of queries, the innermost last.
     pub scopes: Vec<Vec<Column>>,
+    /// The number of aliases handed out.
     pub aliases: usize,
     /// How many queries are open around what is generated.
     pub nesting: usize,
@@ -63,6 +71,7 @@ impl Generator<'_> {
         }
     }
 
+    /// A random constant of the family.
     pub fn literal_of(&mut self, family: Family) -> Expr {
         let ty = family.example();
         let value = random_value(self.random, ty, self.portable, false);
@@ -91,6 +100,7 @@ impl Generator<'_> {
         Some(Expr::text(family, text))
     }
 
+    /// An expression without operands: mostly a column, else a constant, a NULL or, for conditions, a comparison.
     pub fn leaf(&mut self, family: Family) -> Expr {
         if self.rewrites {
             match self.random.below(100) {
@@ -132,6 +142,7 @@ impl Generator<'_> {
         Expr::new(family, template, holes)
     }
 
+    /// A random expression of the family, with operands nested up to `depth` levels, subqueries not counted.
     pub fn expr(&mut self, family: Family, depth: usize) -> Expr {
         if depth == 0 || self.random.chance(25) {
             return self.leaf(family);
@@ -198,8 +209,8 @@ impl Generator<'_> {
         }
     }
 
-    /// What a clock shows at a moment, or the moment at which it shows that: zones whose clocks change, on either side of
-    /// the equator, by half an hour, and that never do.
+    /// What a clock shows at a moment, or the moment at which it shows that: zones whose clocks change, on either
+    /// side of the equator, by half an hour, and that never do.
     fn in_zone(&mut self, family: Family, from: Family, below: usize) -> Expr {
         let zones =
             ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "+05:30", "UTC"];
@@ -272,6 +283,7 @@ impl Generator<'_> {
         }
     }
 
+    /// A comparison of two random operands of families that can be compared.
     pub fn comparison(&mut self, depth: usize) -> Expr {
         let left = self.any_family();
         let numbers = [Family::Whole, Family::Decimal, Family::Float];

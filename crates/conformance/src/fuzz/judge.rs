@@ -3,16 +3,21 @@
 
 use types::{Error, Type, Value};
 
+/// The rows of a result, one value for each column.
 pub type Rows = Vec<Vec<Value>>;
+/// What a statement returned: its rows, or its error.
 pub type Outcome = Result<Rows, Error>;
 
+/// How two outcomes compare.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
+    /// Equal rows, or errors of the same state.
     Same,
     /// One or both failed with an error of the data, which another order of evaluation may or may not meet.
     Tolerated,
+    /// What differs, in words.
     Different(String),
-    /// It ran too long where nobody but other configurations knows how many rows it visits.
+    /// It ran too long, and the reference does not know how many rows it visits, so this tells nothing.
     Unknown,
 }
 
@@ -21,6 +26,8 @@ fn depends_on_order(error: &Error) -> bool {
     error.state().code().starts_with("22")
 }
 
+/// Compares two outcomes. `ordered` compares the rows as lists, otherwise as multisets. `types` are those of the
+/// result's columns.
 pub fn compare(expected: &Outcome, actual: &Outcome, types: &[Type], ordered: bool) -> Verdict {
     match (expected, actual) {
         (Ok(expected), Ok(actual)) => match rows_differ(expected, actual, types, ordered) {
@@ -65,6 +72,7 @@ fn rows_agree(a: &[Value], b: &[Value]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| values_agree(a, b))
 }
 
+/// A row as text, for reports.
 pub fn show(row: &[Value], types: &[Type]) -> String {
     let cells: Vec<String> = row.iter().zip(types).map(|(v, t)| v.display(*t)).collect();
     format!("({})", cells.join(", "))

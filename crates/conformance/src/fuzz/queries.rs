@@ -1,4 +1,9 @@
 //! Random queries: FROM and joins, WHERE, grouping, set operations, subqueries, ORDER BY with a total order.
+//!
+//! The methods extend `Generator`. Every choice comes from its seeded generator. Output columns are named c0, c1 and
+//! so on, and an outer query reads them by those names. A query gets LIMIT only if its order is total and no rounding
+//! depends on the order of rows, so that it has one answer. Nesting is bounded. Called by `round`, `rules` and
+//! `emit`.
 
 use super::expressions::{Column, Generator};
 use super::random::Random;
@@ -400,6 +405,7 @@ impl Generator<'_> {
             .fold(first, |all, part| Expr::new(Family::Boolean, "({} AND {})", vec![all.into(), part.into()]))
     }
 
+    /// A subquery with one aggregate, which mostly gives exactly one row.
     pub(super) fn scalar_subquery(&mut self, family: Family) -> Expr {
         // An aggregate without groups has exactly one row; a few others may have more, which is an error.
         self.nesting += 1;

@@ -1,15 +1,18 @@
 //! A small seeded generator of random numbers (splitmix64, S. Vigna 2015): the same seed makes the same choices on
 //! every machine, for ever.
 
+/// The state of the generator. Equal seeds give equal sequences.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
+    /// A generator that starts from the seed.
     pub fn new(seed: u64) -> Self {
         Random { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66_D1CE_4E5B }
     }
+    /// The next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -29,6 +32,7 @@ impl Random {
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
+    /// One of the values, each with the same probability; panics if there are none.
     pub fn pick<'v, T>(&mut self, from: &'v [T]) -> &'v T {
         &from[self.below(from.len())]
     }

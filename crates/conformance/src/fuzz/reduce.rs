@@ -18,6 +18,8 @@ fn difference(case: &Case, tables: &[FuzzTable], query: &Query, steps: u64) -> O
     }
 }
 
+/// A smaller case with the same kind of failure, after at most `TRIES_MAX` tries. `steps` bounds the reference's row
+/// visits for each try. A case that does not fail again is returned unchanged, with a note in its difference.
 pub fn reduce(mut case: Case, steps: u64) -> Case {
     // What does not fail again (a race, a timeout) is reported as it is.
     if difference(&case, &case.tables, &case.query, steps).is_none() {

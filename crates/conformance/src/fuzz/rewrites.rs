@@ -1,10 +1,10 @@
 //! What tempts a rewrite: volatile calls, NULLs with and without a type, relations that are no tables, columns of one
 //! name, common table expressions that are computed once or copied.
 //!
-//! A query with a volatile call still has one answer, because such a call stands only where its value does not matter:
-//! in conditions that hold for every value (`unshaken`), in numbers that are always zero, and in questions whose answer
-//! tells that each call was evaluated once (`QUESTIONS`). `twins` gives the queries without the calls that must have the
-//! same answer.
+//! A query with a volatile call still has one answer, because such a call stands only where its value does not
+//! matter: in conditions that hold for every value (`unshaken`), in numbers that are always zero, and in questions
+//! whose answer tells that each call was evaluated once (`QUESTIONS`). `twins` gives the queries without the calls
+//! that must have the same answer.
 
 use super::expressions::{Column, Generator};
 use super::tree::{Cte, Expr, Family, FromItem, Query, Relation, Select};
@@ -85,6 +85,7 @@ pub fn twins(sql: &str) -> Option<[String; 2]> {
 }
 
 impl Generator<'_> {
+    /// A NULL with or without a type.
     pub(super) fn null_of(&mut self, family: Family) -> Expr {
         if self.random.chance(50) {
             return Expr::text(family, "NULL");
@@ -139,7 +140,7 @@ impl Generator<'_> {
         Expr::text(Family::Whole, text)
     }
 
-    /// One more column, whose values nobody knows: what reads it does so in `unshaken` alone.
+    /// Adds a column of unpredictable values, which only the conditions of `unshaken` read.
     pub(super) fn with_volatile(&mut self, query: &mut Query, alias: &str) -> Option<Column> {
         if query.first.distinct || !query.rest.is_empty() {
             return None;

@@ -1,4 +1,9 @@
 //! One seed: its tables in a database per configuration, its queries through all of them and the reference.
+//!
+//! `run_round` makes the tables of a seed, loads them under the first configuration and some others in turn (all with
+//! `thorough`), and runs queries and changes of rows. The reference interpreter tells what is right; where it does
+//! not know a query with nested values, the first configuration does. Sessions keep equal rows: a change that fails
+//! in one is undone in all. Differences become a `Case`, are reduced, and go to the caller's `report`.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +22,18 @@ use super::tables::{FuzzRelations, FuzzTable, for_reference, random_tables};
 use super::tree::Query;
 use crate::configuration::Configuration;
 
+/// What a run of the fuzzer does for each seed.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The configurations to compare; the first is part of every round.
     pub configurations: Vec<Configuration>,
+    /// Steps of each round: queries, and statements that change rows.
     pub queries: usize,
-    /// Of a hundred steps those that change rows instead.
+    /// The percentage of steps that change rows instead of querying.
     pub changes: usize,
     /// Only what DuckDB understands as we do.
     pub portable: bool,
-    /// Statements the reference may take, in row visits.
+    /// The most row visits that the reference may make for a query.
     pub steps: u64,
     /// Failing cases are made smaller.
     pub reduce: bool,
@@ -47,33 +55,43 @@ impl Default for Options {
     }
 }
 
+/// What rounds have done, for the report. Sums over rounds with `add`.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
+    /// Seeds that were run.
     pub rounds: usize,
+    /// Queries with a known answer.
     pub queries: usize,
     /// Statements that change rows.
     pub changes: usize,
-    /// Executions by the engine, and how they compared.
+    /// Executions by the engine; each is the same, tolerated, different or too long.
     pub runs: usize,
+    /// Executions that agreed with the known answer.
     pub same: usize,
+    /// Executions whose error depends on the order of evaluation.
     pub tolerated: usize,
+    /// Executions that are failures, and internal errors of the front end.
     pub different: usize,
-    /// Queries passed over, by the reason.
+    /// Queries and changes that the front end refuses; changes whose outcome is not known are included.
     pub not_planned: usize,
+    /// Queries that the reference does not support.
     pub not_interpreted: usize,
-    /// Of these, those that configurations were compared by, since they hold nested values.
+    /// Queries among `not_interpreted` whose answers were compared between configurations: those with nested values.
     pub by_each_other: usize,
-    /// Of these in turn, those that ran too long under a configuration, so that nobody knows their rows.
+    /// Runs of `by_each_other` queries that were stopped for their time, so that their rows are unknown.
     pub too_long: usize,
-    /// Rows compared, and results that had any.
+    /// Rows of all known answers.
     pub rows: usize,
+    /// Queries whose known answer has at least one row.
     pub with_rows: usize,
+    /// Queries whose known answer is an error.
     pub with_error: usize,
     /// Why queries were not planned, values left out, and how often.
     pub refusals: BTreeMap<String, usize>,
 }
 
 impl Counts {
+    /// Adds the counts of another round.
     pub fn add(&mut self, other: &Counts) {
         self.rounds += other.rounds;
         self.queries += other.queries;
@@ -129,10 +147,15 @@ impl std::fmt::Display for Counts {
 /// A difference between the engine and the reference.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// The seed that reproduces the case.
     pub seed: u64,
+    /// The configuration under which the engine's answer differs.
     pub configuration: Configuration,
+    /// The tables with the rows that the query read.
     pub tables: Vec<FuzzTable>,
+    /// The query that fails.
     pub query: Query,
+    /// What differs, in words.
     pub difference: String,
 }
 
@@ -156,6 +179,7 @@ impl std::fmt::Display for Case {
     }
 }
 
+/// The rows of a result, its batches put together.
 pub fn rows_of(result: &ResultSet) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for batch in result.batches() {
@@ -171,6 +195,7 @@ pub(super) const TIME_LIMIT: u32 = 30_000;
 /// Milliseconds of a statement that only configurations tell each other of: its product may be of any size.
 pub(super) const TIME_LIMIT_UNKNOWN: u32 = 3_000;
 
+/// Sets the session's `statement_timeout`, in milliseconds.
 pub fn limit_time(session: &Session, milliseconds: u32) -> Result<()> {
     session.query(&format!("SET statement_timeout = '{milliseconds}'")).map(drop)
 }
@@ -191,13 +216,17 @@ pub fn session_with(configuration: &Configuration, tables: &[FuzzTable]) -> Resu
     Ok(session)
 }
 
-/// What the reference says, and the result's types. `None`: the query is refused by the front end or the reference.
+/// What the reference says of a query, and the result's types.
 pub enum Expected {
+    /// The front end refuses the query, or it is not a query.
     NotPlanned(Error),
+    /// The reference does not support the query, or it takes too many row visits.
     NotInterpreted(Vec<Type>),
+    /// The reference's answer.
     Known(Outcome, Vec<Type>),
 }
 
+/// Plans a query and runs it in the reference interpreter, which gives up after `steps` row visits.
 pub fn expected(sql: &str, tables: &[FuzzTable], steps: u64) -> Expected {
     let planned = match sql::plan_one(sql, &FuzzRelations(tables)) {
         Ok(Statement::Query(query)) => query,
@@ -232,13 +261,16 @@ pub fn judge(session: &Session, sql: &str, ordered: bool, known: &Known) -> Verd
 
 /// What a query should answer.
 pub struct Known {
+    /// The rows, or the error.
     pub outcome: Outcome,
+    /// The types of the result's columns.
     pub types: Vec<Type>,
     /// Told by a configuration, not by the reference.
     pub by_each_other: bool,
 }
 
 impl Known {
+    /// An answer of the reference interpreter.
     pub fn by_reference(outcome: Outcome, types: Vec<Type>) -> Known {
         Known { outcome, types, by_each_other: false }
     }

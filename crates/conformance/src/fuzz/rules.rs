@@ -1,9 +1,9 @@
-//! The rewrite fuzzer: a seed's queries with every rule of the optimizer, without each of them and without all, beside
-//! the reference interpreter.
+//! The rewrite fuzzer: a seed's queries with every rule of the optimizer, without each of them and without all,
+//! compared with the reference interpreter.
 //!
 //! A rule that changes an answer shows as a difference between two of these runs, or as an internal error. The answer
-//! that counts is the reference's; where it does not know a query (lists, most functions), the engine's own with every
-//! rule. Queries with volatile calls have the answer of their twins (see `rewrites`).
+//! that counts is the reference's; where it does not know a query (lists, most functions), the engine's own with
+//! every rule. Queries with volatile calls have the answer of their twins (see `rewrites`).
 //!
 //! That it would find a fault is tested by faults planted in the text that runs without a rule.
 
@@ -21,10 +21,12 @@ use super::round::{
 use super::tables::rewrite_tables;
 use crate::configuration::{self, Configuration};
 
+/// What a run of the rewrite fuzzer does for each seed.
 #[derive(Clone, Debug)]
 pub struct RuleOptions {
+    /// Queries of each seed.
     pub queries: usize,
-    /// Statements the reference may take, in row visits.
+    /// The most row visits that the reference may make for a query.
     pub steps: u64,
     /// Failing cases are made smaller.
     pub reduce: bool,
@@ -40,7 +42,7 @@ impl Default for RuleOptions {
     }
 }
 
-/// Rules that a query is run without, one at a time, beside all and none of them.
+/// Rules that a query is run without, one at a time, in addition to the runs with all rules and with none.
 const RULES_IN_TURN: usize = 4;
 
 /// What a query has to answer, where `alone` says it of one without volatile calls.

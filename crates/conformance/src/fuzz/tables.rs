@@ -1,4 +1,8 @@
 //! Random tables: small domains, so that joins and groups meet, with NULLs, duplicates and a few extreme values.
+//!
+//! A table of `random_tables` has up to six columns and fewer than 2,000 rows. Rows are kept as values, so that the
+//! reference reads them directly (`for_reference`) and the engine gets them as INSERT statements. `FuzzRelations`
+//! shows the tables to the front end.
 
 use plan::{FileSource, TableId};
 use reference::{Table, Tables};
@@ -10,15 +14,20 @@ use types::{Error, Field, Result, Schema, Type, Value, datetime, decimal};
 use super::random::Random;
 use super::tree::Family;
 
+/// A table with all its rows, from which both the engine and the reference are loaded.
 #[derive(Clone, Debug)]
 pub struct FuzzTable {
+    /// The table's name: `t0`, `t1` and so on.
     pub name: String,
+    /// Names, types and nullability of the columns.
     pub fields: Vec<Field>,
     /// The first column is the primary key.
     pub keyed: bool,
+    /// One value for each column.
     pub rows: Vec<Vec<Value>>,
 }
 
+/// The texts that random TEXT values and literals are drawn from: few, so that joins and groups meet.
 pub const WORDS: [&str; 14] = [
     "a",
     "b",
@@ -225,6 +234,8 @@ pub fn rewrite_tables(random: &mut Random, portable: bool) -> Vec<FuzzTable> {
     tables
 }
 
+/// Two to four tables of fewer than 2,000 rows. `portable` leaves out types and values that DuckDB writes or computes
+/// otherwise.
 pub fn random_tables(random: &mut Random, portable: bool) -> Vec<FuzzTable> {
     let count = 2 + random.below(3);
     (0..count).map(|number| random_table(random, number, portable)).collect()
@@ -266,6 +277,7 @@ fn random_table(random: &mut Random, number: usize, portable: bool) -> FuzzTable
 }
 
 impl FuzzTable {
+    /// The family of the type of the column at this position.
     pub fn family(&self, column: usize) -> Family {
         Family::of(self.fields[column].ty)
     }

@@ -12,25 +12,32 @@ use types::Type;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     Boolean,
+    /// Integers of all widths.
     Whole,
     Decimal,
     Float,
+    /// Texts and JSON.
     Text,
     Date,
     Timestamp,
     TimestampTz,
     Time,
+    /// Intervals of years and months.
     Months,
+    /// Intervals of days and times.
     Micros,
     Interval,
+    /// Byte strings, and nested values.
     Bytes,
     Uuid,
+    /// The enum of `tables::labels`.
     Label,
     TimeTz,
     Bits,
 }
 
 impl Family {
+    /// The family of a type. Nested types count as `Bytes`, a NULL without a type as `Boolean`.
     pub fn of(ty: Type) -> Family {
         match ty {
             Type::Boolean | Type::Null => Family::Boolean,
@@ -93,10 +100,14 @@ impl Family {
     }
 }
 
+/// A part of an expression: text as it stands, or a hole with what fills it.
 #[derive(Clone, Debug)]
 pub enum Piece {
+    /// SQL as it stands.
     Text(String),
+    /// An operand.
     Expr(Expr),
+    /// A subquery, without its brackets.
     Query(Box<Query>),
 }
 
@@ -111,13 +122,17 @@ impl From<Query> for Piece {
     }
 }
 
+/// An expression that prints as its pieces, one after the other.
 #[derive(Clone, Debug)]
 pub struct Expr {
+    /// The family of the result.
     pub family: Family,
+    /// Text and operands, in the order of printing.
     pub pieces: Vec<Piece>,
 }
 
 impl Expr {
+    /// An expression without operands.
     pub fn text(family: Family, text: impl Into<String>) -> Expr {
         Expr { family, pieces: vec![Piece::Text(text.into())] }
     }
@@ -137,56 +152,78 @@ impl Expr {
     }
 }
 
+/// What stands for a table in FROM.
 #[derive(Clone, Debug)]
 pub enum Relation {
+    /// A table or a WITH query, by its name.
     Table(String),
+    /// A subquery.
     Query(Box<Query>),
+    /// A subquery that may read the relations before it.
     Lateral(Box<Query>),
     /// Text in parentheses with holes, such as VALUES, and how many columns it has.
     Text(Expr, usize),
 }
 
+/// One relation of FROM, and how it joins those before it.
 #[derive(Clone, Debug)]
 pub struct FromItem {
     /// How it joins what stands before it; nothing for the first.
     pub join: &'static str,
+    /// The rows.
     pub relation: Relation,
+    /// The alias by which expressions name its columns.
     pub alias: String,
+    /// The ON condition.
     pub on: Option<Expr>,
     /// The column both sides are joined by, in place of `on`.
     pub using: Option<&'static str>,
 }
 
+/// One SELECT without ORDER BY and LIMIT.
 #[derive(Clone, Debug, Default)]
 pub struct Select {
+    /// SELECT DISTINCT.
     pub distinct: bool,
     /// Named c0, c1, ...
     pub items: Vec<Expr>,
-    /// All of them are named c0; who reads them gives them names of their own.
+    /// All of them are named c0; the query that reads them renames them.
     pub same_names: bool,
+    /// The relations of FROM; empty for a SELECT without FROM.
     pub from: Vec<FromItem>,
+    /// The WHERE condition.
     pub filter: Option<Expr>,
+    /// The GROUP BY expressions.
     pub groups: Vec<Expr>,
     /// `ROLLUP`, `CUBE` or `GROUPING SETS` of the groups, or nothing.
     pub sets: &'static str,
+    /// The HAVING condition.
     pub having: Option<Expr>,
 }
 
+/// A query of the WITH clause.
 #[derive(Clone, Debug)]
 pub struct Cte {
+    /// The name that FROM uses.
     pub name: String,
     /// `MATERIALIZED `, `NOT MATERIALIZED ` or nothing.
     pub how: &'static str,
+    /// The query that computes its rows.
     pub query: Query,
 }
 
+/// A whole query.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
+    /// The queries of WITH.
     pub ctes: Vec<Cte>,
+    /// The first SELECT; it decides the names of the columns.
     pub first: Select,
+    /// Further SELECTs, each with the set operation that combines it with the rows before.
     pub rest: Vec<(&'static str, Select)>,
     /// Output positions from 0 with direction and place of NULLs; all of them or none.
     pub order: Vec<(usize, &'static str)>,
+    /// LIMIT and OFFSET.
     pub limit: Option<(u64, u64)>,
 }
 

@@ -1,6 +1,6 @@
-//! A Hadoop cluster of a name node and two data nodes, for reading: the calls and the transfers that `hdfs-native` makes
-//! (ClientNamenodeProtocol.proto and datatransfer.proto of Hadoop 3, without Kerberos). Files are cut into small blocks, of
-//! which each data node has a replica; nodes can be told to fail.
+//! A Hadoop cluster of a name node and two data nodes, for reading: the calls and the transfers that `hdfs-native`
+//! makes (ClientNamenodeProtocol.proto and datatransfer.proto of Hadoop 3, without Kerberos). Files are cut into
+//! small blocks, of which each data node has a replica; nodes can be told to fail.
 
 mod wire;
 
@@ -57,7 +57,7 @@ impl Fault {
 pub struct State {
     /// By their absolute paths.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// Folders that nobody may list.
+    /// Folders whose listing is denied.
     pub private: Vec<String>,
     /// Folders that were listed.
     pub listed: Vec<String>,
@@ -115,7 +115,7 @@ impl Cluster {
             let zigzag = number(header, 3);
             let id = (zigzag >> 1) as i32 ^ -((zigzag & 1) as i32);
             if id < 0 {
-                // Who speaks.
+                // The connection context, which names the client and has no answer.
                 continue;
             }
             let method = text(delimited(&mut rest)?, 1);

@@ -1,6 +1,6 @@
-//! A server on this machine that speaks what S3 does, as far as it is used: heads, ranges, listings in pages, single and
-//! multipart uploads, signatures that are verified, and refusals. Google's stores are spoken to in the same way; of
-//! Azure's there are heads, ranges, listings and single uploads.
+//! A server on this machine that speaks what S3 does, as far as it is used: heads, ranges, listings in pages, single
+//! and multipart uploads, signatures that are verified, and refusals. Google's stores are spoken to in the same way;
+//! of Azure's there are heads, ranges, listings and single uploads.
 //!
 //! Names of buckets say how they behave: `public...` asks for no signature, `nowhere` is not there, `closed` is
 //! forbidden, `slow` never answers, `stuck` answers only heads and the end of a file. Below `web/` lies a plain web

@@ -1,4 +1,8 @@
 //! Designs of a table's blocks, and sampled blocks made by them.
+//!
+//! A [`Design`] is a layout, a sort column and indices. A [`Sample`] holds some blocks of the table and their rows;
+//! `make` encodes these rows by a design into blocks of their own, in the pool but in no catalog, so that replays can
+//! scan them as if they were the table. Called by `search` and `CALL advise` only.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,8 +17,11 @@ use crate::database::Shared;
 /// How a table's blocks are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Design {
+    /// How a block's rows lie in memory.
     pub layout: LayoutKind,
+    /// Position of the column by which each block's rows are sorted; `None`: in the order of insertion.
     pub sorted_by: Option<usize>,
+    /// Indices of each block.
     pub indices: Vec<IndexSpecification>,
 }
 
@@ -25,12 +32,14 @@ impl Design {
         Design { layout, sorted_by, indices }
     }
 
+    /// This design with one more index.
     pub fn with_index(&self, index: IndexSpecification) -> Self {
         let mut design = self.clone();
         design.indices.push(index);
         design
     }
 
+    /// Whether the layout is a column store. Only those can be sorted by a column.
     pub fn has_columns(&self) -> bool {
         matches!(self.layout, LayoutKind::ColumnStore | LayoutKind::CompressedColumnStore)
     }
@@ -101,8 +110,10 @@ pub(super) fn named(table: &Table) -> String {
 
 /// Some blocks of a table, at even distances.
 pub(super) struct Sample {
+    /// The sampled blocks as the table has them.
     pub stored: Vec<StoredBlock>,
     batches: Vec<Batch>,
+    /// Live rows of the sampled blocks.
     pub rows: u64,
     /// Rows of the table over those of the sample.
     pub scale: f64,
@@ -110,7 +121,9 @@ pub(super) struct Sample {
 
 /// The sample's blocks by one design.
 pub(super) struct Made {
+    /// The design that the blocks were made by.
     pub design: Design,
+    /// The table with only the sampled rows in it; replays scan it in place of the whole table.
     pub table: Arc<Table>,
     /// Bytes of the blocks and their indices.
     pub bytes: u64,
@@ -170,7 +183,7 @@ impl Sample {
     }
 }
 
-/// The table with other rows in it, for those who read it by its name.
+/// The table with other rows in it, under the same name and id.
 fn holding(table: &Arc<Table>, data: TableData) -> Arc<Table> {
     let mut sampled = Table::clone(table);
     sampled.data = Arc::new(data);

@@ -1,10 +1,10 @@
 //! `CALL advise('table')` and `CALL advise(workload)`: the physical-design advisor.
 //!
 //! It measures, it does not estimate: blocks of the table are sampled, made anew in other layouts, sorted by other
-//! columns and with indices (`design`), and the recorded statements (`workload`) run over them, with the operators that
-//! run them every day (`replay`), in turn and in several rounds (`trial`). A design is proposed if it gains by more than
-//! the rounds differ (`search`); what it gains, costs in bytes and takes to make is told for the whole table, and the SQL
-//! that applies it. Nothing is changed, so that a session that only reads may ask.
+//! columns and with indices (`design`), and the recorded statements (`workload`) run over them, with the operators
+//! that run them every day (`replay`), in turn and in several rounds (`trial`). A design is proposed if it gains by
+//! more than the rounds differ (`search`); what it gains, costs in bytes and takes to make is told for the whole
+//! table, and the SQL that applies it. Nothing is changed, so that a session that only reads may ask.
 //!
 //! | column | meaning |
 //! | --- | --- |
@@ -46,6 +46,7 @@ const SECONDS_DEFAULT: f64 = 10.0;
 /// What asks for all tables of the record.
 const WORKLOAD: &str = "workload";
 
+/// The columns of CALL advise: name, type, and whether it may be NULL.
 const FIELDS: [(&str, Type, bool); 10] = [
     ("table_name", Type::Text, true),
     ("design", Type::Text, true),

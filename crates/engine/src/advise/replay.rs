@@ -1,8 +1,8 @@
 //! Recorded statements, planned once and run again over sampled blocks.
 //!
-//! A statement is planned as it was, with the statistics of the whole table; only the blocks that its scans of the table
-//! in question read are others. What counts is the time of the operators that those scans' rows go through, from the
-//! scan to the result, over all workers: the same code as ever, without what other tables' builds take.
+//! A statement is planned as it was, with the statistics of the whole table; only the blocks that its scans of the
+//! table in question read are others. What counts is the time of the operators that those scans' rows go through,
+//! from the scan to the result, over all workers: the same code as ever, without what other tables' builds take.
 
 use std::sync::Arc;
 
@@ -44,13 +44,17 @@ pub(super) struct Use {
 
 /// The statements of a table, ready to be run again.
 pub(super) struct Replays {
+    /// Plans to run, several a statement where several texts of its shape were recorded.
     pub replays: Vec<Replay>,
+    /// The catalog view that the plans were made with.
     pub relations: SessionRelations,
     /// One a column of the table.
     pub uses: Vec<Use>,
     /// Shapes of the record that scan the table; of these, run again.
     pub known: usize,
+    /// How many of the shapes are run again, at most `STATEMENTS_MAX`.
     pub statements: usize,
+    /// Recorded executions of these shapes.
     pub executions: u64,
     /// Why others are not, the first of the reasons.
     pub left_out: Option<String>,
@@ -65,6 +69,8 @@ fn may_run_again(shape: &str, externals: &[String]) -> bool {
 }
 
 impl Replays {
+    /// Plans the recorded statements that scan the table, those run most first. A statement that cannot be planned is
+    /// left out, with its reason in `left_out`; only cancellation is an error.
     pub fn of(session: &Session, table: &Table, record: &[Recorded]) -> Result<Self> {
         let relations = session.relations();
         let externals: Vec<String> =

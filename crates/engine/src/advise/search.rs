@@ -1,7 +1,7 @@
 //! The search for a design: in stages, each of which changes one thing of the best design so far and keeps the change
-//! if it pays. Layouts first, then sort columns and indices beside each other, a few times, then layouts once more with
-//! the indices; at the end the design found is measured against the blocks as they are once more, and dropped if it
-//! does not hold.
+//! if it pays. Layouts first, then sort columns and indices, compared with each other, a few times, then layouts once
+//! more with the indices; at the end the design found is measured against the blocks as they are once more, and
+//! dropped if it does not hold.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,41 +26,56 @@ const GROWTH: u64 = 3;
 /// Changes of order and indices, one after the other, at most.
 const CHANGES_MAX: usize = 3;
 
-/// A design that was measured, beside the blocks as they are.
+/// A design that was measured against the blocks as they are.
 pub(super) struct Measured {
+    /// What the blocks were made by.
     pub design: Design,
+    /// How many times as fast as the blocks as they are.
     pub gain: Gain,
     /// Nanoseconds of one execution over the sample.
     pub nanoseconds: f64,
+    /// Bytes of the sample's blocks and indices.
     pub bytes: u64,
+    /// Time that making the sample's blocks took.
     pub making: Duration,
 }
 
+/// The outcome of a search, as `CALL advise` reports it.
 pub(super) struct Found {
     /// The blocks as they are: nanoseconds of one execution over the sample, and bytes.
     pub nanoseconds: f64,
+    /// Bytes of the sample's blocks as they are.
     pub bytes: u64,
+    /// Measured rounds of the shortest comparison.
     pub rounds: usize,
     /// What was tried, each design once, the chosen one not.
     pub tried: Vec<Measured>,
+    /// The design to change to; `None` when no design pays.
     pub chosen: Option<Measured>,
-    /// Of the chosen design: statements that it slows down, and by how much at most.
+    /// Statements that the chosen design slows down, and by how much at most.
     pub slower: Option<(usize, f64)>,
     /// Time was up before everything was tried.
     pub cut: bool,
 }
 
+/// One search: what it measures with, and how long it may take.
 pub(super) struct Search<'s> {
+    /// The session that runs the replays; its cancellation ends the search.
     pub session: &'s Session,
+    /// The table to find a design for.
     pub table: &'s Arc<Table>,
+    /// The recorded statements to measure with.
     pub replays: &'s Replays,
+    /// The blocks that every design is tried on.
     pub sample: &'s Sample,
     /// Nanoseconds that one round over one design takes.
     pub pass: Duration,
+    /// When the search stops trying further designs.
     pub deadline: Instant,
 }
 
 impl Search<'_> {
+    /// Measures designs stage by stage until none pays or time is up. Finding no better design is not an error.
     pub fn run(&self) -> Result<Found> {
         let base = self.sample.as_it_is(self.table);
         let mut found = Found {
@@ -143,7 +158,7 @@ impl Search<'_> {
         designs
     }
 
-    /// Measures designs beside the blocks as they are and the best so far, which becomes the one that pays.
+    /// Measures designs against the blocks as they are and the best so far, which becomes the one that pays.
     fn stage(
         &self,
         base: &Made,
@@ -152,7 +167,7 @@ impl Search<'_> {
         found: &mut Found,
     ) -> Result<()> {
         designs.retain(|design| *design != base.design && !found.tried.iter().any(|t| t.design == *design));
-        // What is measured beside each other lies in memory together: less of it where blocks are large.
+        // Designs that are compared lie in memory together: fewer of them where blocks are large.
         let bytes = self.sample.stored.iter().map(|s| s.block.bytes() as u64).sum::<u64>().max(1);
         let together = (STAGE_BYTES_MAX / (bytes * GROWTH)).clamp(1, designs.len().max(1) as u64) as usize;
         for part in designs.chunks(together) {

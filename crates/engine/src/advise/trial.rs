@@ -1,4 +1,8 @@
-//! Designs measured beside each other, and what their times say.
+//! Designs measured in turn, and what their times say.
+//!
+//! Rounds are interleaved: each runs every replay over every design, beginning with another design each time. Only
+//! ratios within a round are compared. A design pays when its median gain, the gain of three quarters of the rounds,
+//! and the time saved over the whole table all reach their minimum.
 
 use types::Result;
 
@@ -12,7 +16,7 @@ pub(super) const GAIN_MIN: f64 = 1.10;
 const STEADY_MIN: f64 = 1.02;
 /// Nanoseconds that an execution has to gain over the whole table.
 const SAVED_NS_MIN: f64 = 20_000.0;
-/// Of designs within this share of the fastest, the smallest is taken.
+/// Designs within this share of the fastest count as equally fast; the smallest of them is taken.
 const AS_FAST: f64 = 0.9;
 
 /// The times of one design: a round runs every replay once.
@@ -22,18 +26,24 @@ pub(super) struct Trial {
     pub rounds: Vec<f64>,
     /// The median of each replay's.
     pub replays: Vec<f64>,
+    /// Bytes of the design's blocks and indices.
     pub bytes: u64,
 }
 
 /// How many times as fast: the median over rounds, what three quarters of them reach, and the least and greatest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gain {
+    /// The median over the rounds.
     pub median: f64,
+    /// What at least three quarters of the rounds reach.
     pub steady: f64,
+    /// The smallest ratio of a round.
     pub least: f64,
+    /// The largest ratio of a round.
     pub greatest: f64,
 }
 
+/// The median; 0 for no values.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -78,6 +88,7 @@ pub(super) fn trials(
 }
 
 impl Trial {
+    /// The median round, in nanoseconds of one execution.
     pub fn median(&self) -> f64 {
         median(&self.rounds)
     }

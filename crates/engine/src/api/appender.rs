@@ -1,4 +1,8 @@
 //! Adds many rows to a table: kept as columns, and inserted many at a time.
+//!
+//! Rows go into one builder a column, record batches are kept as they are. When either has reached its bound of rows
+//! or bytes, it becomes one INSERT through [`BulkInsert`]. A value that does not fit its column is found when the row
+//! is added, and the row is left out; what the table itself refuses (keys, checks) is found at the flush.
 
 use arrow_array::RecordBatch;
 use types::{Error, Result, SqlState, Value};
@@ -15,11 +19,11 @@ const BYTES_MAX: usize = 64 << 20;
 
 /// Adds rows to a table: see [`Connection::appender`](super::Connection::appender).
 ///
-/// Rows are kept, and inserted when there are many, by [`Appender::flush`], and by [`Appender::finish`] or when it is dropped;
-/// dropping tells no errors. Each of these INSERTs is a transaction of its own, unless one is open: that keeps or takes back
-/// all rows. Errors name the row, counted from 1, and the column. A row with a value that the column cannot hold is not
-/// added, and the appender goes on; rows that the table refuses are told when they are inserted, and none of those that were
-/// kept with them is added.
+/// Rows are kept, and inserted when there are many, by [`Appender::flush`], and by [`Appender::finish`] or when it is
+/// dropped; dropping tells no errors. Each of these INSERTs is a transaction of its own, unless one is open: that
+/// keeps or takes back all rows. Errors name the row, counted from 1, and the column. A row with a value that the
+/// column cannot hold is not added, and the appender goes on; rows that the table refuses are told when they are
+/// inserted, and none of those that were kept with them is added.
 ///
 /// ```
 /// use engine::{Connection, Date, params};
@@ -53,10 +57,12 @@ pub struct Appender<'s> {
 }
 
 impl<'s> Appender<'s> {
+    /// For a table and some of its columns, or all if none are named; names are written as in SQL.
     pub(crate) fn new(session: &'s Session, table: &str, columns: &[&str]) -> Result<Appender<'s>> {
         BulkInsert::into_table(session, table, columns).map(|insert| Self::of(session, insert))
     }
 
+    /// For the rows of an INSERT that was taken apart.
     pub(crate) fn of(session: &'s Session, insert: BulkInsert) -> Appender<'s> {
         let builders = builders(&insert);
         let row = Vec::with_capacity(builders.len());
@@ -207,7 +213,7 @@ impl<'s> Appender<'s> {
 
 impl Drop for Appender<'_> {
     fn drop(&mut self) {
-        // After finish() nothing is kept. Who wants to know of errors calls it.
+        // After finish() nothing is kept. Errors of this flush are lost; finish() returns them.
         if !std::thread::panicking() {
             let _ = self.flush();
         }

@@ -1,9 +1,9 @@
 //! Many rows into a table by one INSERT ... SELECT over them, as batches of Arrow.
 //!
 //! Values take the types of the table's columns before they are inserted, as parameters would in their places: quoted
-//! texts are read as the column's type, numbers are rounded, dates become instants. What the table refuses (a key twice,
-//! a NULL, a CHECK) is found by inserting halves, in a transaction that is rolled back, until one row is left: that takes as
-//! long again as the insert, and happens only after an error.
+//! texts are read as the column's type, numbers are rounded, dates become instants. What the table refuses (a key
+//! twice, a NULL, a CHECK) is found by inserting halves, in a transaction that is rolled back, until one row is left:
+//! that takes as long again as the insert, and happens only after an error.
 
 use std::sync::Arc;
 
@@ -152,8 +152,8 @@ impl BulkInsert {
         })
     }
 
-    /// Inserts batches of one schema, whose names are this INSERT's. `first` is the number of the first row, for errors.
-    /// Returns how many rows the statement has inserted.
+    /// Inserts batches of one schema, whose names are this INSERT's. `first` is the number of the first row, for
+    /// errors. Returns how many rows the statement has inserted.
     pub fn insert(&self, session: &Session, batches: &[RecordBatch], first: u64) -> Result<u64> {
         let Some(schema) = batches.first().map(RecordBatch::schema) else { return Ok(0) };
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
@@ -304,8 +304,8 @@ fn held_as(ty: Type) -> (Type, bool) {
 }
 
 impl BulkColumn {
-    /// A parameter's value as this column holds it, converted as an assignment converts it; the session's time zone is the
-    /// current one.
+    /// A parameter's value as this column holds it, converted as an assignment converts it; the session's time zone
+    /// is the current one.
     pub fn assigned(&self, value: &Value, from: Type) -> Result<Value> {
         let (held, target) = (self.held, self.target);
         if let (Type::Char(_) | Type::Varchar(_), true, Some(text)) =

@@ -1,4 +1,8 @@
 //! Connections: a session with the calls that Rust programs know from other databases.
+//!
+//! A [`Connection`] owns a session and dereferences to it. It adds parameters as Rust values, rows that are read as
+//! Rust values, and transactions that roll back when they are dropped. It has no state of its own: settings and
+//! transactions are the session's.
 
 use std::ops::Deref;
 
@@ -185,10 +189,12 @@ impl Connection {
     }
 }
 
+/// What `read` makes of the first row; `no_rows` when there is none.
 pub(crate) fn first<T>(mut rows: Rows, read: impl FnOnce(&Row) -> Result<T>) -> Result<T> {
     read(&rows.next_row()?.ok_or_else(no_rows)?)
 }
 
+/// The error (02000) for a query that had to return a row.
 pub(crate) fn no_rows() -> Error {
     Error::new(SqlState::NoData, "the query returned no rows")
 }
@@ -213,6 +219,7 @@ pub(crate) fn affected(result: &ResultSet) -> u64 {
 /// # Ok::<(), engine::Error>(())
 /// ```
 pub trait OptionalRow<T> {
+    /// `None` for the error that there is no row (02000); other errors stay.
     fn optional(self) -> Result<Option<T>>;
 }
 

@@ -1,4 +1,8 @@
 //! Parameters of a statement, by place or by name.
+//!
+//! What a caller gives becomes [`Parameters`]: a list by place, or pairs by name. `bound` matches them with the
+//! markers in the text, and rewrites names into numbers, which are all that the SQL front end knows. A wrong count is
+//! an error with SQLSTATE 42P02.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +14,9 @@ use super::to_sql::ToSql;
 /// Parameters as they are bound: values with their types.
 #[doc(hidden)]
 pub enum Parameters {
+    /// For `?` and `$1`, in order.
     Placed(Vec<(Value, Type)>),
+    /// For `$name` and `:name`: the name without its mark, and the value.
     Named(Vec<(String, (Value, Type))>),
 }
 
@@ -62,7 +68,7 @@ impl Params for () {
     }
 }
 
-// Of a known type, so that `[]` needs no other.
+// One concrete array type, so that `[]` needs no annotation.
 impl Params for [&dyn ToSql; 0] {
     fn into_parameters(self) -> Result<Parameters> {
         Ok(Parameters::Placed(vec![]))

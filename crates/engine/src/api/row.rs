@@ -1,4 +1,8 @@
 //! Rows of a result, one by one, and the values in them.
+//!
+//! [`Rows`] reads a result stream batch by batch and hands out one [`Row`] at a time; a row shares its batch's
+//! vectors, so that it may outlive the stream. Values are converted when they are asked for ([`FromSql`]); a type
+//! that does not fit gives an error with the column's number, name and type.
 
 use std::sync::Arc;
 
@@ -212,6 +216,7 @@ impl<I: ColumnIndex + ?Sized> ColumnIndex for &I {
 
 /// What a whole row is read as: tuples of as many values.
 pub trait FromRow: Sized {
+    /// Fails when the row has another number of values, or one that its type cannot be read as.
     fn from_row(row: &Row) -> Result<Self>;
 }
 

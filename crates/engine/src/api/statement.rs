@@ -1,4 +1,8 @@
 //! Statements that are run many times.
+//!
+//! A [`Statement`] borrows its connection and keeps the text, with its parameters found once. Each run binds values
+//! by place or by name; the session's plan cache keeps the plan of a text without parameters. `execute_many` turns an
+//! INSERT of parameters into a bulk insert and runs any other statement once a set, all in one transaction.
 
 use std::cell::OnceCell;
 
@@ -15,9 +19,9 @@ use crate::stream::ResultStream;
 
 /// A statement of a connection, with parameters that each run gives anew.
 ///
-/// A statement without parameters is planned once, and again when tables or settings have changed. One with parameters is
-/// planned with their values, which decide how many rows are expected. [`Statement::execute_many`] runs an INSERT of many
-/// rows as one.
+/// A statement without parameters is planned once, and again when tables or settings have changed. One with
+/// parameters is planned with their values, which decide how many rows are expected. [`Statement::execute_many`] runs
+/// an INSERT of many rows as one.
 ///
 /// ```
 /// use engine::Connection;
@@ -42,6 +46,7 @@ pub struct Statement<'c> {
 }
 
 impl<'c> Statement<'c> {
+    /// Checks that the text is one statement, finds its parameters and, if it can be told, its columns.
     pub(crate) fn new(connection: &'c Connection, text: &str) -> Result<Statement<'c>> {
         match connection.session().statements(text)?.len() {
             1 => {}
@@ -58,8 +63,9 @@ impl<'c> Statement<'c> {
         self.result(parameters).map(|result| affected(&result))
     }
 
-    /// Runs it for each of many sets of parameters: all of them, or after an error none, which names the set by its number,
-    /// counted from 1. An INSERT of a row of parameters becomes one INSERT of all rows. Returns the rows of all runs.
+    /// Runs it for each of many sets of parameters: all of them, or after an error none, which names the set by its
+    /// number, counted from 1. An INSERT of a row of parameters becomes one INSERT of all rows. Returns the rows of
+    /// all runs.
     pub fn execute_many<P: Params>(&self, many: impl IntoIterator<Item = P>) -> Result<u64> {
         let session = self.connection.session();
         let bulk = match self.bulk.get() {

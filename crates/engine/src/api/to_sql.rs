@@ -1,4 +1,8 @@
 //! Rust values as parameters: which SQL type a value of which Rust type has.
+//!
+//! Each Rust type has one SQL type, whatever the statement is, except where a value needs a wider one (integers
+//! beyond BIGINT) or where the place decides (text). Values are in their physical form, as the engine holds them in
+//! vectors; nothing is checked against the statement here, binding does that.
 
 use std::borrow::Cow;
 use std::rc::Rc;

@@ -13,6 +13,7 @@ pub struct Transaction<'c> {
 }
 
 impl<'c> Transaction<'c> {
+    /// Opens a transaction; an error when one is open.
     pub(crate) fn begin(connection: &'c Connection) -> Result<Transaction<'c>> {
         if connection.in_transaction() {
             return Err(Error::new(

@@ -1,5 +1,5 @@
-//! Types for SQL's values that Rust has none for: days, times, instants, intervals, decimals and UUIDs, with all of their
-//! range. They print and read themselves as SQL does. chrono's types may be used in their place.
+//! Types for SQL's values that Rust has none for: days, times, instants, intervals, decimals and UUIDs, with all of
+//! their range. They print and read themselves as SQL does. chrono's types may be used in their place.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,9 +40,11 @@ impl Date {
     pub fn year(self) -> i32 {
         datetime::civil_from_days(self.0).year
     }
+    /// 1 to 12.
     pub fn month(self) -> u32 {
         datetime::civil_from_days(self.0).month
     }
+    /// Day of the month, from 1.
     pub fn day(self) -> u32 {
         datetime::civil_from_days(self.0).day
     }
@@ -83,6 +85,7 @@ impl Time {
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// That time of that day. The time 24:00:00 gives the next midnight.
     pub fn new(date: Date, time: Time) -> Timestamp {
         Timestamp(i64::from(date.0) * datetime::MICROS_PER_DAY + time.0)
     }
@@ -94,9 +97,11 @@ impl Timestamp {
     pub fn micros(self) -> i64 {
         self.0
     }
+    /// The calendar day.
     pub fn date(self) -> Date {
         Date(i32::try_from(self.0.div_euclid(datetime::MICROS_PER_DAY)).unwrap_or(i32::MAX))
     }
+    /// The time since the day's midnight.
     pub fn time(self) -> Time {
         Time(self.0.rem_euclid(datetime::MICROS_PER_DAY))
     }
@@ -138,6 +143,7 @@ impl Decimal {
         (scale <= DECIMAL_PRECISION_MAX && fits(unscaled, DECIMAL_PRECISION_MAX))
             .then_some(Decimal { unscaled, scale })
     }
+    /// All digits as one integer: the value times ten to the power of `scale`.
     pub fn unscaled(self) -> i128 {
         self.unscaled
     }
@@ -188,9 +194,11 @@ impl From<i64> for Decimal {
 pub struct Uuid([u8; 16]);
 
 impl Uuid {
+    /// Bytes in the order in which they are printed, first byte first.
     pub fn from_bytes(bytes: [u8; 16]) -> Uuid {
         Uuid(bytes)
     }
+    /// Bytes in the order in which they are printed.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }

@@ -16,6 +16,7 @@ const FEW_ROWS: usize = 1024;
 pub(super) struct Bounds(pub(super) Option<(Value, Value)>);
 
 impl Bounds {
+    /// From the blocks' statistics; they may be wider than the live rows. NULLs do not count.
     pub(super) fn of(column: usize, blocks: &[LiveBlock]) -> Bounds {
         let mut bounds: Option<(Value, Value)> = None;
         for block in blocks {

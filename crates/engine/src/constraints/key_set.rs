@@ -1,4 +1,8 @@
 //! Keys of several columns, or of one that is no integer, packed into a table with a filter before it.
+//!
+//! A set holds the keys of one pass: those whose hash falls to it, so that its memory is bounded however many rows
+//! there are. Equal keys form one group of `table`, numbered in the order in which they were first seen. The Bloom
+//! filter is filled along with the table and taken once it is complete; rows that it rejects are never looked up.
 
 use hash::aggregate::{GroupTable, KeyBatch, KeyColumn, KeyLayout};
 use hash::{Bloom, BloomFilling};
@@ -21,6 +25,8 @@ pub(super) struct KeySet {
 }
 
 impl KeySet {
+    /// An empty set for keys of these types and about `rows` of them; `pass` is the pass's number and how many there
+    /// are.
     pub(super) fn new(types: &[Type], rows: usize, pass: (u64, u64)) -> KeySet {
         // Rows with a NULL are left out, but their place is packed with the others.
         let columns: Vec<KeyColumn> = types.iter().map(|ty| KeyColumn { ty: *ty, nullable: true }).collect();
@@ -43,9 +49,9 @@ impl KeySet {
         self
     }
 
-    /// Packs the rows of a block, some at a time, and calls `visit` with those of this pass that hold no NULL (unless NULLs take part), until it
-    /// returns one; that row's number in the block. A value that the set's types cannot hold equals none in it, and its
-    /// row is left out.
+    /// Packs the rows of a block, some at a time, and calls `visit` with those of this pass that hold no NULL (unless
+    /// NULLs take part), until it returns one; that row's number in the block. A value that the set's types cannot hold
+    /// equals none in it, and its row is left out.
     pub(super) fn each_step(
         &mut self,
         live: &LiveBlock,
@@ -118,7 +124,7 @@ impl KeySet {
         std::mem::replace(&mut self.filter, BloomFilling::new(0)).finish()
     }
 
-    /// Of `rows` of the batch those that may be among the keys of the filter.
+    /// Those of the batch's `rows` whose keys the filter may hold.
     pub(super) fn candidates(&self, filter: &Bloom, rows: &[u32]) -> Vec<u32> {
         let mut candidates = rows.to_vec();
         filter.retain(self.batch.hashes(), &mut candidates);

@@ -1,4 +1,9 @@
 //! Keys that refer to a row of another table, from the side of the rows that refer and of those that are referred to.
+//!
+//! INSERT and UPDATE call `check_foreign_key` with the new rows as the child; DELETE and UPDATE of a parent call
+//! `check_referenced` with the doomed rows. Blocks whose minima and maxima exclude all keys in question are not read.
+//! One integer column of moderate range uses a bit per value, everything else a [`KeySet`] of at most `PASS_ROWS_MAX`
+//! keys; more keys take several passes, by their hash. A key with a NULL refers to nothing.
 
 use block::Bitmap;
 use types::{Error, Result, SqlState, Type, Value};
@@ -44,6 +49,7 @@ pub(crate) fn check_full(constraint: &str, child: Keyed<'_>, go_on: GoOn<'_>) ->
     Ok(())
 }
 
+/// As `check_foreign_key`, with at most `pass_rows` keys held at a time.
 pub(super) fn check_references(
     constraint: &str,
     child: Keyed<'_>,
@@ -188,7 +194,9 @@ pub(crate) fn check_referenced(
 
 /// A row that refers to another: the ordinal of its block and its number there, and those of the other.
 pub(crate) struct Referring {
+    /// Block ordinal and row of the referring row.
     pub child: (u32, u32),
+    /// Block ordinal and row of the row that it refers to.
     pub parent: (u32, u32),
 }
 

@@ -1,4 +1,4 @@
-//! Keys beside a comparison of all rows with all.
+//! Key checks against a comparison of all pairs of rows.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,9 @@
 //! Keys that no two rows may share.
+//!
+//! The old rows are known to differ, so only the new ones are proved, among themselves and against old blocks whose
+//! bounds come near. The cheapest proof that applies is used: row order where the new rows are clustered by the first
+//! column, a bit per value for one integer column of moderate range, and otherwise a [`KeySet`] in passes of at most
+//! `PASS_ROWS_MAX` keys. Called by statements before they publish rows and by commits (`verify`).
 
 use block::Bitmap;
 use types::{Error, Result, Schema, SqlState, Type, Value};
@@ -14,11 +19,14 @@ const RUN_ROWS_MAX: usize = 256;
 /// A key's columns, and whether NULL equals NULL in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Unique<'a> {
+    /// Positions of the key's columns.
     pub columns: &'a [usize],
+    /// NULLS NOT DISTINCT: two NULLs count as equal.
     pub nulls_equal: bool,
 }
 
 impl<'a> Unique<'a> {
+    /// The columns and NULL rule of a declared key.
     pub fn of(key: &'a catalog::Key) -> Self {
         Unique { columns: &key.columns, nulls_equal: key.nulls_equal }
     }
@@ -54,6 +62,7 @@ pub(crate) fn check_unique(
     }
 }
 
+/// The values of a key that occurs twice, if there is one; at most `pass_rows` keys are held at a time.
 pub(super) fn find_duplicate(
     table: &Schema,
     key: Unique<'_>,

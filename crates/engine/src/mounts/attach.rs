@@ -1,4 +1,9 @@
 //! ATTACH and DETACH.
+//!
+//! ATTACH opens a directory, an address of an object store or a new database in memory, and adds it to the list of
+//! mounts; DETACH takes it out. Both hold the turn of `Mounts`, so that a name or a directory is taken once, and both
+//! are refused inside a transaction block. A statement that began before a DETACH keeps its snapshot, and with it the
+//! mount, until it ends. Mounts that can be written get a background job for checkpoints.
 
 use std::io::Read;
 use std::path::Path;
@@ -51,7 +56,7 @@ fn canonical(path: &str) -> String {
 fn name_of_path(path: &str) -> Option<String> {
     let last = path.trim_end_matches('/').rsplit('/').next()?;
     let name = last.split('.').find(|part| !part.is_empty())?;
-    // A name that nobody has chosen shall not be in the way.
+    // A derived name that is reserved gets a suffix.
     Some(if RESERVED.contains(&name) { format!("{name}_db") } else { name.to_owned() })
 }
 

@@ -30,8 +30,8 @@ impl Drop for Path<'_> {
 }
 
 impl Session {
-    /// COPY FROM DATABASE a TO b: schemas, types, sequences, macros, tables with their rows, views, keys and indices, all
-    /// or none. What `b` has already is in the way.
+    /// COPY FROM DATABASE a TO b: schemas, types, sequences, macros, tables with their rows, views, keys and indices,
+    /// all or none. What `b` has already is in the way.
     pub(crate) fn copy_database(&self, from: &str, to: &str, schema_only: bool) -> Result<ResultSet> {
         let shared = &self.database.shared;
         let snapshot = self.snapshot();

@@ -1,5 +1,5 @@
-//! Sequences that defaults draw from. A default's text is kept in its table's database, and names a sequence of that same
-//! database, without the database's name: the file may be attached under another name the next time.
+//! Sequences that defaults draw from. A default's text is kept in its table's database, and names a sequence of that
+//! same database, without the database's name: the file may be attached under another name the next time.
 
 use catalog::Snapshot;
 use plan::statement::ObjectName;
@@ -11,8 +11,8 @@ use crate::sequences::{SequenceName, name_parts};
 /// What takes a sequence's name.
 const CALLS: [&str; 3] = ["nextval", "currval", "setval"];
 
-/// Hands the parts of each name that the text calls one of these on, in quotes, to `other`, and puts what it returns in the
-/// name's place.
+/// Hands the parts of each name that the text calls one of these on, in quotes, to `other`, and puts what it returns
+/// in the name's place.
 fn replace(
     text: &mut String,
     mut other: impl FnMut(Vec<String>) -> Result<Option<ObjectName>>,

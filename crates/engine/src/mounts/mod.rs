@@ -1,10 +1,10 @@
 //! Attached databases: ATTACH, DETACH, and all databases as one state.
 //!
-//! A mount is a catalog beside the main one, with a directory of its own or in memory. Sessions see the main database and
-//! the mounts as one composed snapshot (`catalog::Snapshot::composed`), so that binding, planning and running know
-//! nothing of them; what a transaction has changed is taken apart when it commits, and committed to the one database that
-//! it is about. More than one permanent database cannot be changed by one transaction: their logs are separate, and a
-//! crash between two commits would leave half of it.
+//! A mount is a second catalog, with a directory of its own or in memory. Sessions see the main database and the
+//! mounts as one composed snapshot (`catalog::Snapshot::composed`), so that binding, planning and running know
+//! nothing of them; what a transaction has changed is taken apart when it commits, and committed to the one database
+//! that it is about. More than one permanent database cannot be changed by one transaction: their logs are separate,
+//! and a crash between two commits would leave half of it.
 //!
 //! Without mounts the state that sessions see is the main catalog's own.
 
@@ -33,15 +33,19 @@ pub(crate) use names::{MAIN, Places};
 pub(crate) struct Mount {
     /// Given once in the process: a database that is attached under the name of another one is another one.
     pub number: u64,
+    /// The name that ATTACH gave it: the first part of qualified names.
     pub name: String,
+    /// Its tables, views and other objects.
     pub catalog: Catalog,
     /// The files of one on disk.
     pub store: Option<Arc<Store>>,
+    /// Statements may not change it.
     pub read_only: bool,
 }
 
 impl Drop for Mount {
-    /// Nobody sees it any more: what its log has goes into its files, and the lock of the directory with them.
+    /// The last user has gone: writes the log's contents into the files with a checkpoint, and frees the directory's
+    /// lock.
     fn drop(&mut self) {
         if let Some(store) = self.store.as_ref().filter(|store| !store.is_read_only()) {
             // What this does not write is in the log.
@@ -56,10 +60,11 @@ pub(crate) struct Mounts {
     list: RwLock<Vec<Arc<Mount>>>,
     /// What the newest composed state was composed of, and that.
     newest: Mutex<Option<Composed>>,
-    /// Held by who attaches or detaches.
+    /// Held during ATTACH and DETACH.
     turn: Mutex<()>,
 }
 
+/// A composed snapshot, with the snapshots that it was composed of: the mounts' by their numbers.
 struct Composed {
     main: Arc<Snapshot>,
     parts: Vec<(u64, Arc<Snapshot>)>,
@@ -67,10 +72,12 @@ struct Composed {
 }
 
 impl Mounts {
+    /// All of them in the order of attachment.
     pub fn all(&self) -> Vec<Arc<Mount>> {
         self.list.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The database attached under exactly this name.
     pub fn named(&self, name: &str) -> Option<Arc<Mount>> {
         self.all().into_iter().find(|mount| mount.name == name)
     }
@@ -79,6 +86,7 @@ impl Mounts {
         self.all().into_iter().find(|mount| mount.number == number)
     }
 
+    /// The lock that serializes ATTACH and DETACH.
     pub fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,7 +182,7 @@ impl Shared {
     }
 
     /// Makes a transaction's changes on the newest state of the database that they are about. `verify` is asked whether
-    /// keys hold beside what others added, with the number of the mount.
+    /// keys hold together with what other transactions added; it gets the number of the mount.
     pub fn commit_transaction(
         &self,
         transaction: Transaction,

@@ -19,6 +19,7 @@ pub(crate) const MAIN: &str = "memory";
 
 /// Where names are looked for.
 pub(crate) struct Places<'a> {
+    /// The composed state in which names are resolved.
     pub snapshot: &'a Snapshot,
     /// The search path, as keys.
     pub path: &'a [String],
@@ -38,6 +39,7 @@ impl Places<'_> {
             .map_or_else(|| DEFAULT_SCHEMA.to_owned(), |home| format!("{}.{DEFAULT_SCHEMA}", home.name))
     }
 
+    /// Whether the name means the main database: its own name or `MAIN`, in any case.
     pub fn is_main(&self, name: &str) -> bool {
         [MAIN, self.main].iter().any(|known| known.eq_ignore_ascii_case(name))
     }
@@ -62,6 +64,7 @@ impl Places<'_> {
         std::iter::once(self.main).chain(self.snapshot.mounts().map(|m| m.name.as_str())).collect()
     }
 
+    /// The error for a database name that is not known, with the nearest one as its hint.
     pub fn unknown_database(&self, name: &str) -> Error {
         unknown_database(name, &self.databases())
     }

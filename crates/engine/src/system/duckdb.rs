@@ -1,5 +1,6 @@
-//! The catalog under DuckDB's names, `duckdb_tables` and its kin: its columns, as queries over the engine's own listings.
-//! Numbers of objects are given in the order of their names. `system::view` hands them out, with brackets or without.
+//! The catalog under DuckDB's names, `duckdb_tables` and its kin: its columns, as queries over the engine's own
+//! listings. Numbers of objects are given in the order of their names. `system::view` hands them out, with brackets
+//! or without.
 
 const TABLES: &str = "SELECT t.database_name, 1 AS database_oid, t.schema_name, 1 AS schema_oid, \
     t.table_name, row_number() OVER (ORDER BY t.database_name, t.schema_name, t.table_name) AS table_oid, comment, \

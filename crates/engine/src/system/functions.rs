@@ -61,6 +61,7 @@ pub(super) fn fields() -> Vec<Field> {
     ]
 }
 
+/// A row for each function that SQL can call.
 pub(super) fn rows(relations: &SessionRelations) -> Vec<Vec<Value>> {
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for f in sql::functions() {

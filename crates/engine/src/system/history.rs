@@ -1,5 +1,5 @@
-//! The rows of `quickstep_query_history()`, `quickstep_slow_queries()`, `quickstep_query_plans()`, `quickstep_work_orders()` and
-//! `quickstep_metrics()`: what queries that have ended left.
+//! The rows of `quickstep_query_history()`, `quickstep_slow_queries()`, `quickstep_query_plans()`,
+//! `quickstep_work_orders()` and `quickstep_metrics()`: what queries that have ended left.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -43,10 +43,12 @@ pub(super) fn history_fields() -> Vec<Field> {
     ]
 }
 
+/// Rows of the statements that have ended and are still kept.
 pub(super) fn history(database: &Database) -> Vec<Vec<Value>> {
     database.shared.seen.history.all().iter().map(|trace| history_row(trace)).collect()
 }
 
+/// As `history`, for the slow statements.
 pub(super) fn slow(database: &Database) -> Vec<Vec<Value>> {
     database.shared.seen.history.slow().iter().map(|trace| history_row(trace)).collect()
 }

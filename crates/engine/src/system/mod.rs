@@ -1,8 +1,8 @@
 //! The catalog as rows: table functions `quickstep_tables()` and its kin, over one snapshot.
 //!
-//! They are the one way in which SQL sees the catalog: the views of `information_schema` (`information_schema.rs`), SHOW
-//! and the shell's `\d` are queries over them. A view's columns are found by binding it; while that goes on, views have
-//! no columns here, so that a view over these functions does not ask for itself.
+//! They are the one way in which SQL sees the catalog: the views of `information_schema` (`information_schema.rs`),
+//! SHOW and the shell's `\d` are queries over them. A view's columns are found by binding it; while that goes on,
+//! views have no columns here, so that a view over these functions does not ask for itself.
 
 mod databases;
 mod duckdb;
@@ -25,6 +25,7 @@ pub(crate) use information_schema::{unknown_view, view as information_schema_vie
 /// The schema of the standard's views; nothing else can be in it.
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
+/// Names of the table functions about the system.
 pub(crate) const FUNCTIONS: [&str; 29] = [
     "quickstep_columns",
     "quickstep_constraints",
@@ -144,7 +145,7 @@ pub(crate) fn rows_of(
     }
 }
 
-/// Of a row that is a file's name, what memory it takes besides.
+/// Bytes of overhead that a row with a file's name takes in addition to the name.
 const FILE_BYTES: usize = 64;
 
 /// The patterns that a function of files is given.

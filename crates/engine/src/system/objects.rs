@@ -54,6 +54,7 @@ pub(super) fn sequence_fields() -> Vec<Field> {
     ]
 }
 
+/// A row for each sequence; its last value is NULL before the first nextval.
 pub(super) fn sequences(snapshot: &Snapshot) -> Vec<Vec<Value>> {
     let schemas = snapshot.schemas().iter();
     let all =

@@ -1,5 +1,5 @@
-//! The rows of `quickstep_queries()`, `quickstep_operators()`, `quickstep_workers()` and `quickstep_memory()`: what runs, as
-//! it is when the statement that asks is planned.
+//! The rows of `quickstep_queries()`, `quickstep_operators()`, `quickstep_workers()` and `quickstep_memory()`: what
+//! runs, as it is when the statement that asks is planned.
 
 use std::time::Duration;
 
@@ -45,6 +45,7 @@ pub(super) fn queries_fields() -> Vec<Field> {
     ]
 }
 
+/// A row for each query that runs or waits.
 pub(super) fn queries(database: &Database) -> Vec<Vec<Value>> {
     let statuses = database.shared.scheduler.query_statuses();
     let row = |q: scheduler::QueryStatus| {
@@ -93,6 +94,7 @@ pub(super) fn operators_fields() -> Vec<Field> {
     ]
 }
 
+/// A row for each segment of the running queries.
 pub(super) fn operators(database: &Database) -> Vec<Vec<Value>> {
     let statuses = database.shared.scheduler.operator_statuses();
     let row = |o: scheduler::OperatorStatus| {
@@ -127,6 +129,7 @@ pub(super) fn workers_fields() -> Vec<Field> {
     ]
 }
 
+/// A row for each worker, with the work order that it executes.
 pub(super) fn workers(database: &Database) -> Vec<Vec<Value>> {
     let statuses = database.shared.scheduler.worker_statuses();
     let row = |w: scheduler::WorkerStatus| {

@@ -1,7 +1,8 @@
 //! What scans of files have rejected, as rows: `quickstep_rejects()`, and a table for each name.
 //!
-//! `store_rejects => true` notes what cannot be read in the session's table `reject_errors`; `rejects_table => 'name'` in
-//! one of another name. The tables are views over the function; tables and views of the same name come first.
+//! `store_rejects => true` notes what cannot be read in the session's table `reject_errors`; `rejects_table =>
+//! 'name'` in one of another name. The tables are views over the function; tables and views of the same name come
+//! first.
 
 use plan::{FileFormat, FileSource};
 use types::{Error, Field, Result, SqlState, Value};
@@ -84,6 +85,7 @@ pub(super) fn fields() -> Vec<Field> {
     ]
 }
 
+/// A row for each record that this session's scans have rejected.
 pub(super) fn rows(relations: &SessionRelations) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for (name, log) in relations.rejects().iter() {

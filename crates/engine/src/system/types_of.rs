@@ -2,6 +2,7 @@
 
 use types::Type;
 
+/// The type's name as the information schema shows it, without digits or lengths.
 pub(super) fn standard_name(ty: Type) -> &'static str {
     match ty {
         Type::Null => "unknown",

@@ -1,4 +1,4 @@
-//! Events for those who subscribe (crate `tracing`): nothing is formatted, and next to nothing done, while nobody does.
+//! Events for subscribers (crate `tracing`). Without a subscriber nothing is formatted, and next to nothing done.
 //!
 //! | target | level | event |
 //! | --- | --- | --- |
@@ -18,6 +18,7 @@ use types::Result;
 
 use super::StatementTrace;
 
+/// The event of a statement that begins, its text without secrets.
 pub(super) fn log_begin(begun: &StatementTrace) {
     let query = &begun.query;
     tracing::debug!(
@@ -30,6 +31,7 @@ pub(super) fn log_begin(begun: &StatementTrace) {
     );
 }
 
+/// The event of a statement that has ended; `slow`: it took longer than the threshold.
 pub(super) fn log_end(trace: &QueryTrace, slow: bool) {
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     let (state, message) = trace.failure.as_ref().map(|(s, m)| (s.as_str(), m.as_str())).unzip();

@@ -1,8 +1,8 @@
 //! What finished statements leave: their traces (crate `trace`), counts for metrics, and a line in the log.
 //!
-//! A statement has a [`StatementTrace`] from its first word to its last row; each plan that runs for it adds a part. When
-//! the last reference goes, at the end of the statement or of the thread that streams its rows, it is summed up once:
-//! counters, log, history.
+//! A statement has a [`StatementTrace`] from its first word to its last row; each plan that runs for it adds a part.
+//! When the last reference goes, at the end of the statement or of the thread that streams its rows, it is summed up
+//! once: counters, log, history.
 
 mod logs;
 mod metrics;
@@ -34,7 +34,9 @@ const PARTS_MAX: usize = 64;
 
 /// What a database has seen.
 pub(crate) struct Seen {
+    /// Traces of finished statements, the newest, within a bound of bytes.
     pub history: History,
+    /// Totals since the database was opened, for metrics.
     pub counters: Counters,
 }
 
@@ -44,7 +46,7 @@ impl Default for Seen {
     }
 }
 
-/// Of a statement that runs.
+/// What a running statement leaves so far; see the head of this file.
 pub(crate) struct StatementTrace {
     seen: Arc<Seen>,
     query: Arc<Query>,
@@ -57,6 +59,7 @@ pub(crate) struct StatementTrace {
     state: Mutex<State>,
 }
 
+/// What is added while the statement runs, by any of its threads.
 #[derive(Default)]
 struct State {
     text: Option<Arc<str>>,
@@ -181,6 +184,7 @@ impl StatementTrace {
         self.state().kept_plan = true;
     }
 
+    /// Keeps the statement's first error, by SQLSTATE and message.
     pub fn note_failure(&self, error: &Error) {
         let failure = (error.state().code().to_owned(), error.message().to_owned());
         self.state().failure.get_or_insert(failure);

@@ -1,7 +1,8 @@
-//! `CALL explain_query`, `write_trace`, `compare_queries` and `forget_traces`: queries that have ended, looked at again.
+//! `CALL explain_query`, `write_trace`, `compare_queries` and `forget_traces`: queries that have ended, looked at
+//! again.
 //!
-//! Queries are named by the number that `quickstep_query_history` shows, or by how many of this session's ago they were:
-//! 0 is the last one that ran a plan, -1 the one before.
+//! Queries are named by the number that `quickstep_query_history` shows, or by how many of this session's ago they
+//! were: 0 is the last one that ran a plan, -1 the one before.
 
 use std::sync::Arc;
 

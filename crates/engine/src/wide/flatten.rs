@@ -9,7 +9,9 @@ use types::{Error, Field, Result, SqlState, Type};
 
 /// A wide table's definition.
 pub(crate) struct Flattened {
+    /// The tables that it is made of, and where each column comes from.
     pub wide: WideTable,
+    /// Names and types of its columns.
     pub fields: Vec<Field>,
 }
 
@@ -91,6 +93,7 @@ pub(crate) fn flatten(snapshot: &Snapshot, fact: &Table, only: Option<Vec<TableI
     Ok(Flattened { wide: WideTable { only, nodes }, fields: columns.fields })
 }
 
+/// The columns found so far; those that foreign keys make equal are shared.
 #[derive(Default)]
 struct Columns {
     fields: Vec<Field>,

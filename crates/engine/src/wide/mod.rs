@@ -1,9 +1,9 @@
 //! CREATE WIDE TABLE, REFRESH WIDE TABLE, and the upkeep of wide tables when rows come (`catalog::WideTable`).
 //!
-//! A wide table is a table whose rows the database makes. Rows that are added to its fact table bring their wide rows with
-//! the same commit: the query that made the table runs over the new rows alone. Every other change of a base table takes
-//! the wide table its build, and it is not read until it is built anew; nothing is built unasked, because only the user
-//! knows when the time of a whole pass is well spent.
+//! A wide table is a table whose rows the database makes. Rows that are added to its fact table bring their wide rows
+//! with the same commit: the query that made the table runs over the new rows alone. Every other change of a base
+//! table takes the wide table its build, and it is not read until it is built anew; nothing is built unasked, because
+//! only the user knows when the time of a whole pass is well spent.
 
 mod flatten;
 
@@ -127,7 +127,8 @@ impl Session {
         Ok(())
     }
 
-    /// REFRESH WIDE TABLE: foreign keys are followed anew and all rows are made again, whether the table is stale or not.
+    /// REFRESH WIDE TABLE: foreign keys are followed anew and all rows are made again, whether the table is stale or
+    /// not.
     pub(crate) fn refresh_wide_table(&self, schema: &str, name: &str) -> Result<ResultSet> {
         let snapshot = self.snapshot();
         let path = self.settings().search_path.clone();
@@ -230,7 +231,7 @@ fn wide_data(columns: &Schema, fact: &Table, blocks: Vec<SealedBlock>) -> Result
     }
 }
 
-/// The error for rows that somebody wants to put into a wide table, or take out of it.
+/// Fails for a wide table, which statements cannot change directly. `verb` names what was tried, as in "alter".
 pub(crate) fn refuse_wide(table: &Table, verb: &str) -> Result<()> {
     if table.wide.is_none() {
         return Ok(());

@@ -1,4 +1,10 @@
 //! One call of a DataFusion function.
+//!
+//! A call is bound once, when an expression is compiled: the library tells which argument types it wants and the type
+//! of its result, and constants are converted then. `evaluate` converts the vectors of a batch to Arrow arrays,
+//! without copying where layouts agree, calls the function and converts the result back. Arrow and library errors
+//! become ours (`error`), and results that PostgreSQL refuses, such as logarithms of negative numbers, become errors
+//! here. Calls are immutable and shared by workers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,6 +21,7 @@ use vector::{Data, Vector};
 
 use super::error::{from_arrow, from_datafusion};
 
+/// A library function bound to the types and constants of its arguments.
 #[derive(Debug)]
 pub(super) struct FunctionCall {
     function: Arc<ScalarUDF>,
@@ -31,6 +38,8 @@ fn configuration() -> Arc<ConfigOptions> {
 }
 
 impl FunctionCall {
+    /// `constants` has the value of each argument that is a literal. An error if the function does not take the
+    /// types.
     pub(super) fn bind(
         function: Arc<ScalarUDF>,
         arguments: &[Type],
@@ -53,10 +62,12 @@ impl FunctionCall {
         Ok(FunctionCall { function, fields, scalars, result })
     }
 
+    /// Whether each evaluation may give another value, as `random()` does.
     pub(super) fn is_volatile(&self) -> bool {
         self.function.signature().volatility == Volatility::Volatile
     }
 
+    /// The function's values for `rows` rows, in the type that the binder declared.
     pub(super) fn evaluate(&self, inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         let mut args = Vec::with_capacity(inputs.len());
         for ((input, scalar_argument), field) in inputs.iter().zip(&self.scalars).zip(&self.fields) {
@@ -107,7 +118,7 @@ impl FunctionCall {
                 let message = "cannot take logarithm of zero or of a negative number";
                 return Err(Error::new(SqlState::InvalidArgument, message));
             }
-            // Of infinity some have no value either.
+            // Some of these functions have no value for infinity either.
             let odd = is_nan(result, row) && !inputs.iter().any(|input| is_nan(input, row));
             let has_poles = matches!(self.function.name(), "atanh" | "cot");
             if odd || (!has_poles && !finite(result, row) && inputs.iter().all(|input| finite(input, row))) {

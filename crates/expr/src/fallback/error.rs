@@ -4,6 +4,7 @@ use arrow_schema::ArrowError;
 use datafusion_common::DataFusionError;
 use types::{Error, SqlState};
 
+/// The error of a call; the root cause decides about its SQLSTATE.
 pub(super) fn from_datafusion(error: &DataFusionError) -> Error {
     match error.find_root() {
         DataFusionError::ArrowError(error, _) => from_arrow(error),
@@ -16,6 +17,7 @@ pub(super) fn from_datafusion(error: &DataFusionError) -> Error {
     }
 }
 
+/// The error of a conversion or a kernel of Arrow's.
 pub(super) fn from_arrow(error: &ArrowError) -> Error {
     match error {
         ArrowError::DivideByZero => Error::division_by_zero(),

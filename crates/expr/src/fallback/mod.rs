@@ -36,7 +36,7 @@ enum Kind {
     Operator(operator::TextOperator),
     Own(own::OwnCall),
     Function(call::FunctionCall),
-    /// Of lists, structs, maps and JSON: our own.
+    /// Functions of lists, structs, maps and JSON: our own.
     Nested(nested::Kernel),
     Lambda(nested::LambdaCall),
     External(external::ExternalCall),
@@ -105,6 +105,7 @@ impl LibraryCall {
     pub(crate) fn body(&self) -> Option<&Expr> {
         if let Kind::Lambda(call) = &self.kind { Some(call.body()) } else { None }
     }
+    /// The name of the function, for error messages and bounds on memory.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -17,6 +17,7 @@ use crate::frame::null_bits;
 use crate::operand::Text;
 use crate::regular::{Flags, Pattern};
 
+/// One of the operators above: its language, and whether it is negated or ignores case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TextOperator {
     language: Language,
@@ -37,6 +38,7 @@ enum Matcher {
 }
 
 impl TextOperator {
+    /// The operator of that name; `None` for other functions.
     pub(super) fn named(name: &str) -> Option<Self> {
         let (language, negated, case_insensitive) = match name {
             "like" | "~~" => (Language::Like, false, false),
@@ -73,6 +75,7 @@ impl TextOperator {
         Pattern::new(&regex, flags).map(Matcher::Regex)
     }
 
+    /// Matches each row's text with the row's pattern; NULL where either is.
     pub(super) fn evaluate(self, input: &Vector, pattern: &Vector, rows: usize) -> Result<Vector> {
         let null = |v: &Vector| matches!(v.data(), Data::Constant(Value::Null));
         if null(input) || null(pattern) {

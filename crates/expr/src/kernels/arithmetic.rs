@@ -7,6 +7,7 @@ use vector::Vector;
 
 use super::{decimal, float, integer, temporal};
 
+/// Applies the operator row by row; with `checked`, overflow in a row that is not NULL is an error.
 pub(crate) fn arithmetic(
     op: Arithmetic,
     checked: bool,

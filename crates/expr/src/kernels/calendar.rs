@@ -15,6 +15,7 @@ const YEARS: i32 = 400 * CYCLES as i32;
 /// would not fit 32 bits.
 pub(crate) const FAST_DAYS: i32 = 536_800_000;
 
+/// A part of a date.
 #[derive(Clone, Copy)]
 pub(crate) enum Part {
     Year,

@@ -19,12 +19,14 @@ struct Shape {
     checked: bool,
     ty: Type,
     precision: u8,
-    /// Of the operands, and of the result.
+    /// Scales of the operands, and of the result.
     left: u8,
     right: u8,
     scale: u8,
 }
 
+/// Applies the operator; `ty` is the decimal type of the result. With `checked`, a result beyond its precision is an
+/// error in a row that is not NULL.
 pub(crate) fn arithmetic(
     op: Arithmetic,
     checked: bool,

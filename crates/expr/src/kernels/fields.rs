@@ -15,6 +15,7 @@ use crate::operand::{Native, Operand, Text};
 /// The day on which PostgreSQL's Julian days begin, before 1970.
 const JULIAN: i64 = 2_440_588;
 
+/// What `date_part` can extract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Year,
@@ -155,6 +156,7 @@ fn iso_week(day: i32) -> (i32, i32) {
     (year, (thursday - days_from_civil(year, 1, 1)) / 7 + 1)
 }
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(crate) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "date_field" => whole_fields,

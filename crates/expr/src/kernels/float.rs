@@ -8,14 +8,18 @@ use vector::{Data, Vector};
 
 use crate::operand::{Native, Operand, any_valid, zip, zip_flagged};
 
+/// The floating-point types that arithmetic is defined on.
 pub(crate) trait Float: Native {
+    /// The result as the processor has it.
     fn calculate(op: Arithmetic, a: Self, b: Self) -> Self;
     /// The result, and whether it may have overflowed or underflowed: infinite, NaN, or a zero of a `*` or `/` whose
     /// left operand is none.
     fn suspicious(op: Arithmetic, a: Self, b: Self) -> (Self, bool);
     /// The result, and whether it did.
     fn flagged(op: Arithmetic, a: Self, b: Self) -> (Self, bool);
+    /// Whether the value is NaN.
     fn is_nan(self) -> bool;
+    /// Whether the value is infinite.
     fn is_infinite(self) -> bool;
 }
 
@@ -64,6 +68,8 @@ macro_rules! float {
 }
 float!(f32, f64);
 
+/// Applies the operator row by row. Division of anything but NaN by zero is an error in a row that is not NULL; with
+/// `checked`, so are overflow and underflow.
 pub(crate) fn arithmetic<T: Float>(
     op: Arithmetic,
     checked: bool,
@@ -116,6 +122,7 @@ fn calculate<T: Float>(
     Ok(out)
 }
 
+/// The error of a result beyond the type's range.
 pub(crate) fn overflow() -> Error {
     Error::new(SqlState::NumericValueOutOfRange, "value out of range: overflow")
 }

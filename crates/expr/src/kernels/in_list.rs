@@ -76,6 +76,7 @@ impl ValueSet {
         };
         ValueSet { values, lookup }
     }
+    /// The list's values.
     pub(crate) fn values(&self) -> &[Value] {
         &self.values
     }

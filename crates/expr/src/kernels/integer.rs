@@ -8,7 +8,9 @@ use vector::{Data, Vector};
 
 use crate::operand::{Native, Operand, Whole, any_valid, zip, zip_flagged};
 
+/// The integer types that arithmetic is defined on.
 pub(crate) trait Integer: Native {
+    /// `+ - *` modulo the width of the type.
     fn wrapping(op: Arithmetic, a: Self, b: Self) -> Self;
     /// `+ - *`, and whether it overflowed.
     fn overflowing(op: Arithmetic, a: Self, b: Self) -> (Self, bool);
@@ -110,6 +112,8 @@ fn ranged_as<T: Whole>(
     Ok(T::data(out))
 }
 
+/// Applies the operator to two operands of one type. Division by zero, and with `checked` overflow, is an error in a
+/// row that is not NULL.
 pub(crate) fn arithmetic<T: Integer>(
     op: Arithmetic,
     checked: bool,

@@ -8,6 +8,7 @@ use super::compare;
 use crate::frame::null_bits;
 use crate::operand::{boolean_bits, constant_bits};
 
+/// IS NULL, or IS NOT NULL when `negated`; never NULL itself.
 pub(crate) fn is_null(input: &Vector, negated: bool) -> Vector {
     match null_bits(input) {
         None => Vector::constant(types::Type::Boolean, Value::Bool(negated), input.len()),
@@ -15,6 +16,7 @@ pub(crate) fn is_null(input: &Vector, negated: bool) -> Vector {
     }
 }
 
+/// IS TRUE or IS FALSE, or their negations; never NULL itself.
 pub(crate) fn is_boolean(input: &Vector, value: bool, negated: bool) -> Vector {
     let bits = boolean_bits(input);
     let mut same = if value { bits } else { !&bits };

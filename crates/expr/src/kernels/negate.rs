@@ -6,10 +6,12 @@ use vector::{Data, Vector};
 
 use crate::operand::{Native, any_valid, map, map_flagged};
 
+/// The values with the other sign; the least integer of a type is an error, unless the row is NULL.
 pub(crate) fn negate(a: &Vector, ty: Type, validity: Option<NullBuffer>, rows: usize) -> Result<Vector> {
     change(a, ty, validity, rows, true)
 }
 
+/// The absolute values; errors as for `negate`.
 pub(crate) fn absolute(a: &Vector, ty: Type, validity: Option<NullBuffer>, rows: usize) -> Result<Vector> {
     change(a, ty, validity, rows, false)
 }

@@ -27,6 +27,8 @@ fn out_of_range(ty: Type) -> Error {
     Error::new(SqlState::DatetimeFieldOverflow, what)
 }
 
+/// Sums, differences, products and quotients with moments, dates, times and intervals; out of range is an error in a
+/// row that is not NULL.
 pub(crate) fn arithmetic(
     op: Arithmetic,
     ty: Type,

@@ -21,6 +21,7 @@ fn inline_ascii(view: u128) -> bool {
     view_length(view) <= INLINE_BYTES && view & HIGH_BITS == 0
 }
 
+/// Whether each row's text matches LIKE; bits of NULL rows are arbitrary.
 pub(crate) fn like(
     input: &Vector,
     pattern: &LikePattern,
@@ -213,6 +214,7 @@ fn view_case(view: u128, first: u8, last: u8) -> u128 {
     view ^ ((from_first ^ past_last) & HIGH_BITS) >> 2
 }
 
+/// Each row's text in upper or lower case. A batch of short ASCII texts is changed in its views alone.
 pub(crate) fn change_case(
     input: &Vector,
     ty: Type,
@@ -265,6 +267,7 @@ pub(crate) fn character_length(
     if ty == Type::BigInt { Ok(whole) } else { cast::cast(&whole, ty, false) }
 }
 
+/// The texts of each row, one behind the other.
 pub(crate) fn concatenate(inputs: &[Vector], ty: Type, validity: Option<NullBuffer>, rows: usize) -> Vector {
     let texts: Vec<Text<'_>> = inputs.iter().map(Text::of).collect();
     let mut builder = StringBuilder::with_capacity(rows);

@@ -1,5 +1,5 @@
-//! PostgreSQL's functions of arrays: replacing and removing elements, dimensions. A list of lists is an array of as many
-//! dimensions as its type has levels.
+//! PostgreSQL's functions of arrays: replacing and removing elements, dimensions. A list of lists is an array of as
+//! many dimensions as its type has levels.
 
 use types::nested::encoding::{self, elements};
 use types::{Error, Result, SqlState, Type, Value};
@@ -9,6 +9,7 @@ use vector::{Vector, VectorBuilder};
 use super::list::BYTES_MAX;
 use super::{Kernel, bytes, integers, invalid, payload, whole};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "array_remove" => |inputs, ty, rows| replaced(inputs, ty, rows),
@@ -42,7 +43,8 @@ fn list(ty: Type, rows: usize, mut write: impl FnMut(usize, &mut Vec<u8>) -> Res
     failed.map_or(Ok(result), Err)
 }
 
-/// `array_remove(list, value)` and, with a third argument in the value's place, `array_replace`. NULL is a value here.
+/// `array_remove(list, value)` and, with a third argument in the value's place, `array_replace`. NULL is a value
+/// here.
 fn replaced(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut scratch = Vec::new();
     let mut made = 0;
@@ -95,8 +97,8 @@ fn position_from(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
     }))
 }
 
-/// How long an array is along a dimension from 1 on: that of the first element, where it lies deeper. `None` where there
-/// is no such dimension, or nothing in it.
+/// How long an array is along a dimension from 1 on: that of the first element, where it lies deeper. `None` where
+/// there is no such dimension, or nothing in it.
 fn length_of(vector: &Vector, row: usize, dimension: i64) -> Option<i64> {
     let (mut ty, mut given) = (vector.ty(), bytes(vector, row)?);
     let mut left = dimension;

@@ -1,7 +1,7 @@
 //! Distances and products of lists of numbers, taken for vectors: embeddings, coordinates.
 //!
-//! The elements are decoded where they lie, 64-bit or 32-bit floats, and summed up in 64 bits. Lists of different lengths
-//! and NULL elements are errors: a vector with a hole has no length. A NULL list makes the result NULL.
+//! The elements are decoded where they lie, 64-bit or 32-bit floats, and summed up in 64 bits. Lists of different
+//! lengths and NULL elements are errors: a vector with a hole has no length. A NULL list makes the result NULL.
 
 use arrow_buffer::NullBufferBuilder;
 use types::nested::encoding::{self, elements};
@@ -10,6 +10,7 @@ use vector::{Data, Vector};
 
 use super::{Kernel, bytes};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "list_distance" => |inputs, _, rows| folded(inputs, rows, distance),

@@ -1,4 +1,8 @@
-//! Paths of files: their parts, and joined; and sizes as people write them.
+//! Paths of files: their parts, and joined; and sizes in human-readable form.
+//!
+//! Paths are text only: nothing is looked up in a file system, and both slashes can separate, as the argument of
+//! `parse_path` says. Addresses such as `s3://bucket/name` keep scheme and authority as their root. A separator or
+//! size that cannot be read is an error of the statement.
 
 use types::nested::encoding;
 use types::{Error, Result, SqlState, Type, Value};
@@ -7,6 +11,7 @@ use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, integers, invalid, text};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "parse_path" => names,

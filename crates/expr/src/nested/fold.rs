@@ -1,5 +1,5 @@
-//! Aggregates of a list's elements: `list_sum(l)` and `list_aggregate(l, 'sum')`. NULL elements do not count, and of no
-//! elements the result is NULL, but for `count`.
+//! Aggregates of a list's elements: `list_sum(l)` and `list_aggregate(l, 'sum')`. NULL elements do not count, and of
+//! no elements the result is NULL, but for `count`.
 
 use types::datetime::MICROS_PER_DAY;
 use types::interval::Interval;
@@ -11,6 +11,7 @@ use vector::{Vector, VectorBuilder};
 use super::gathered::joined_bits;
 use super::{Kernel, bytes, text};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "list_min" => |inputs, ty, rows| Ok(pick(inputs, ty, rows, |slots| slots.flatten().min())),
@@ -237,7 +238,7 @@ fn central(values: &[Value], power: i32) -> f64 {
     values.iter().map(|value| (float(value) - mean).powi(power)).sum::<f64>() / count
 }
 
-/// Of fewer than three values, or of equal ones, it is NULL.
+/// The result is NULL for fewer than three values, or for equal ones.
 fn skewness(values: &[Value]) -> Value {
     let count = values.len() as f64;
     let variance = if values.len() > 2 { central(values, 2) } else { 0.0 };
@@ -285,7 +286,7 @@ fn entropy(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     Ok(builder.finish())
 }
 
-/// Of integers, or of strings of bits; `verb` says in an error what was to be done.
+/// Folds integers, or strings of bits; `verb` says in an error what was to be done.
 fn bits(values: &[Value], ty: Type, verb: &str, combine: impl Fn(i128, i128) -> i128) -> Result<Value> {
     if ty.is_bits() {
         return joined_bits(values, verb, |a, b| combine(a.into(), b.into()) as u8);

@@ -10,6 +10,7 @@ use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, bytes, whole};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "list_bins" => |inputs, ty, rows| bins(inputs, ty, rows, false),
@@ -24,9 +25,9 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
 
 const ELEMENT_UNITS: usize = 16;
 
-/// `list_bins(values, bins, bins, other)`: a map of the bins in order, and how many values are at most a bin and above the
-/// one before it, or `exact`ly a bin. What is in none is counted under the other bin, where there is any. The bins are
-/// given twice, as the least and the greatest of a group's: a group has one list of them.
+/// `list_bins(values, bins, bins, other)`: a map of the bins in order, and how many values are at most a bin and
+/// above the one before it, or `exact`ly a bin. What is in none is counted under the other bin, where there is any.
+/// The bins are given twice, as the least and the greatest of a group's: a group has one list of them.
 fn bins(inputs: &[Vector], ty: Type, rows: usize, exact: bool) -> Result<Vector> {
     let mut failed = None;
     let result = join(ty, rows, |row, out| match bins_of_row(inputs, row, exact, out) {
@@ -103,8 +104,8 @@ fn top(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     }))
 }
 
-/// `list_bitstring(values [, least, greatest])`: a bit for each integer from the least to the greatest, set where it is
-/// among the values.
+/// `list_bitstring(values [, least, greatest])`: a bit for each integer from the least to the greatest, set where it
+/// is among the values.
 fn bit_string(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let of = inputs[0].ty();
     let element = of.element().unwrap_or(Type::Null);
@@ -176,7 +177,8 @@ pub(super) fn joined_bits(values: &[Value], verb: &str, combine: impl Fn(u8, u8)
     Ok(Value::Bytes(all.into()))
 }
 
-/// Of a sum of floats whose rounding is carried along (Kahan, as Neumaier has it, 1974), and how many there are.
+/// Finishes the sum of a list's floats, with rounding errors carried along (Kahan, as Neumaier has it, 1974), and
+/// their number.
 fn careful(inputs: &[Vector], ty: Type, rows: usize, finish: impl Fn(f64, f64) -> f64) -> Result<Vector> {
     let of = inputs[0].ty();
     let mut builder = VectorBuilder::new(ty, rows);

@@ -1,5 +1,5 @@
-//! Texts that grow: `repeat`, `lpad`, `rpad`, `replace`. Each result is written once, at its final length, since it may
-//! be much longer than what it is made of.
+//! Texts that grow: `repeat`, `lpad`, `rpad`, `replace`. Each result is written once, at its final length, since it
+//! may be much longer than what it is made of.
 
 use memchr::memmem;
 use types::{Error, Result, SqlState, Type};
@@ -9,6 +9,7 @@ use super::{Kernel, bytes, whole};
 use arrow_buffer::NullBufferBuilder;
 use vector::Data;
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "repeat" => repeat,

@@ -1,4 +1,9 @@
 //! Functions of JSON: parts by key, index or path, what they are, and JSON made of values.
+//!
+//! JSON and JSONB are text here, and a part is a slice of it. A NULL input or a missing part gives NULL; a malformed
+//! path is an error of the statement. A path that is read stays known for the next row (`Parts`). Functions named
+//! `..._all` take a path with wildcards or a list of paths and give a list, one element for each part.
+//! `nested::named` finds the functions by the names that the binder uses, which are not always those of SQL.
 
 use types::json::{self, Parsed, Step};
 use types::nested::encoding::{self, elements};
@@ -8,6 +13,7 @@ use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, booleans, bytes, integers, invalid, text};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "json_extract" => |inputs, ty, rows| by_path(inputs, ty, rows, as_json(inputs)),
@@ -113,7 +119,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// As [`Parts::get`] where the path must lead to one part: which type the answer has was said before the path was known.
+/// As [`Parts::get`] where the path must lead to one part: which type the answer has was said before the path was
+/// known.
 fn one<'a>(parts: &mut Parts<'a>, row: usize) -> Result<Option<&'a str>> {
     if parts.steps(row)?.is_some_and(json::has_wildcard) {
         return Err(invalid("a JSON path with a wildcard must be a constant, of which a list comes")

@@ -1,6 +1,7 @@
 //! JSON with parts put in, replaced, taken out and merged.
 //!
-//! What is changed is written anew, one level along the path at a time; all beside it is copied as it stands, without blanks.
+//! What is changed is written anew, one level along the path at a time; all else is copied as it stands, without
+//! blanks.
 
 use std::collections::HashMap;
 
@@ -10,6 +11,7 @@ use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, text};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "json_set" => |inputs, ty, rows| changed(inputs, ty, rows, Change::Set),
@@ -103,7 +105,7 @@ fn write(whole: &str, steps: &[Step], change: Change, value: &str, out: &mut Str
     match json::parse(whole) {
         Parsed::Object(entries) => {
             let Some(key) = step.key() else { return out.push_str(&json::compact(whole)) };
-            // Of a key that comes twice the last one counts; with a change it comes once.
+            // The last one of a key that comes twice counts; after a change it comes once.
             let last = entries.iter().rposition(|(own, _)| own == key);
             out.push('{');
             let mut written = Entries::default();

@@ -1,4 +1,8 @@
 //! JSON in another form: without blanks, over lines, with its keys in order; what types it has; and what it contains.
+//!
+//! Each function walks one row's text from its beginning and writes into a buffer that all rows of a batch share;
+//! NULL rows stay NULL. The walk goes into elements by recursion, up to a depth that `deeper` bounds. How large
+//! `json_pretty` can make a row is told before (`pretty_bytes`), so that memory is asked for.
 
 use std::collections::HashMap;
 
@@ -11,6 +15,7 @@ use vector::VectorBuilder;
 use super::json_change::deeper;
 use super::{Kernel, text};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "json" => |inputs, ty, rows| {
@@ -145,8 +150,8 @@ fn push_sorted(whole: &str, depth: usize, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Whether the part, or what contains the part, is anywhere in the whole. Both are read once: read again at each level, a
-/// deep value would take time with the cube of its depth.
+/// Whether the part, or what contains the part, is anywhere in the whole. Both are read once: read again at each
+/// level, a deep value would take time with the cube of its depth.
 fn within(whole: &str, part: &str) -> Result<bool> {
     stop::spend(whole.len() + part.len());
     Ok(anywhere(&Tree::read(whole)?, &Tree::read(part)?))

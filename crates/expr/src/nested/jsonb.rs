@@ -1,4 +1,9 @@
 //! Functions that change JSONB values, and what they are ordered by (`types::jsonb` says what the values look like).
+//!
+//! Each row is read into a `Tree`, changed, and written in JSONB's only form; a NULL argument makes the row NULL.
+//! Paths are lists of keys and indices. A path that does not suit the value, such as a key of an array, is an error
+//! of the statement where PostgreSQL has one. `jsonb_order` gives bytes whose plain order is that of the values, for
+//! sorting and comparing.
 
 use types::json::{self, Parsed};
 use types::jsonb::{self, Tree};
@@ -8,6 +13,7 @@ use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, bytes, invalid, text, whole};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "jsonb_set" => |inputs, ty, rows| {

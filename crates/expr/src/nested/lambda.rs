@@ -30,6 +30,7 @@ enum Kind {
     Reduce,
 }
 
+/// A call of a function that takes a lambda, with the lambda's body compiled.
 #[derive(Debug)]
 pub(crate) struct LambdaCall {
     kind: Kind,
@@ -49,12 +50,13 @@ impl LambdaCall {
         let program = Program::compile(std::slice::from_ref(body));
         Some(program.map(|program| LambdaCall { kind, body: body.clone(), program }))
     }
+    /// The body as it was bound, over its own columns.
     pub(crate) fn body(&self) -> &Expr {
         &self.body
     }
 
-    /// Arguments: the list, then what is captured; for `list_reduce` the list is followed by the first value, which is
-    /// given or the constant NULL of no type.
+    /// Arguments: the list, then what is captured; for `list_reduce` the list is followed by the first value, which
+    /// is given or the constant NULL of no type.
     pub(crate) fn evaluate(
         &self,
         inputs: &[Vector],

@@ -1,4 +1,9 @@
 //! Functions of lists: taking elements out, cutting, joining, searching, sorting.
+//!
+//! A list is a run of encoded elements (`types::nested::encoding`): equal elements have equal bytes and bytes order
+//! as values do, so most functions only copy and compare slices. Results are written element by element and ended by
+//! a mark. Functions that make as many elements as a number says are bounded by `ELEMENTS_MAX` and `BYTES_MAX`; walks
+//! over elements spend units, so that a statement can be stopped in their midst.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -17,6 +22,7 @@ const ELEMENTS_MAX: i64 = 1 << 24;
 /// Bytes that one call may make of a batch's rows where a number says how many: nothing else would end it.
 pub(super) const BYTES_MAX: usize = 1 << 30;
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "list_value" => list_value,
@@ -298,7 +304,7 @@ fn contains_all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
     }))
 }
 
-/// Of the most frequent elements the one that comes first; NULL is none.
+/// The most frequent element; of several, the one that comes first; NULL elements are not counted.
 fn first_mode(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut out = VectorBuilder::new(ty, rows);
     for row in 0..rows {
@@ -375,6 +381,7 @@ fn too_long(count: i64) -> Error {
         .with_hint(format!("functions make lists of 0 to {ELEMENTS_MAX} elements"))
 }
 
+/// The error of a call that would make more than `BYTES_MAX`.
 pub(super) fn too_large() -> Error {
     let message = format!("lists of more than {} MiB in a batch of rows", BYTES_MAX >> 20);
     Error::new(SqlState::OutOfMemory, message)

@@ -9,6 +9,7 @@ use vector::nested::join;
 
 use super::{Kernel, invalid, whole};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     (name == "list_of_moments").then_some(series as Kernel)
 }

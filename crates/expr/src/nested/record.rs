@@ -1,4 +1,8 @@
 //! Functions of structs and maps.
+//!
+//! Both are runs of encoded elements, as lists are: a struct's fields in the order of its type, a map's entries as
+//! key and value in turn. Parts are copied as bytes without being decoded. A map that is made here has keys that are
+//! neither NULL nor repeated, which is an error of the statement otherwise.
 
 use std::collections::HashSet;
 
@@ -9,6 +13,7 @@ use vector::nested::{PayloadBuilder, join, join_struct, push_slot};
 
 use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "struct_pack" => |inputs, ty, rows| Ok(join_struct(ty, inputs, rows, |_| false)),

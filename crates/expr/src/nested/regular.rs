@@ -1,4 +1,9 @@
 //! Functions of regular expressions: replacing, finding, counting and splitting (`regular` reads the patterns).
+//!
+//! Each function walks the rows of a batch and compiles a pattern only when it differs from the row's before
+//! (`Known`). A NULL text, pattern or flag makes the row NULL. Places are counted in characters from 1, as SQL has
+//! them, and converted to bytes before searching. A malformed pattern, an unknown flag, or a search of too many steps
+//! is an error of the statement.
 
 use types::nested::encoding;
 use types::{Error, Result, Type, Value};
@@ -8,6 +13,7 @@ use vector::{Vector, VectorBuilder};
 use super::{Kernel, booleans, integers, invalid, text, whole};
 use crate::regular::{Flags, Groups, Pattern};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "regexp_replace" => replace,
@@ -54,8 +60,9 @@ fn whole_of(groups: &Groups) -> (usize, usize) {
     groups.first().copied().flatten().unwrap_or_default()
 }
 
-/// `regexp_replace(text, pattern, replacement [, flags])`, or `(text, pattern, replacement, start [, n [, flags]])`: in the replacement `\1` to `\9` are groups, `\&` is the match,
-/// and `\\` a backslash. Everything else stands for itself.
+/// `regexp_replace(text, pattern, replacement [, flags])`, or `(text, pattern, replacement, start [, n [, flags]])`:
+/// in the replacement `\1` to `\9` are groups, `\&` is the match, and `\\` a backslash. Everything else stands for
+/// itself.
 fn replace(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut known = Known::default();
     let mut out = VectorBuilder::new(ty, rows);
@@ -105,7 +112,8 @@ fn replace(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     Ok(out.finish())
 }
 
-/// At most so many bytes does `regexp_replace` make of a row, where it replaces every match; twice that while it grows.
+/// At most so many bytes does `regexp_replace` make of a row, where it replaces every match; twice that while it
+/// grows.
 pub(crate) fn replaced_by_pattern(inputs: &[Vector], row: usize) -> u64 {
     let given = (text(&inputs[0], row), text(&inputs[1], row), text(&inputs[2], row));
     let (Some(given), Some(pattern), Some(replacement)) = given else { return 0 };
@@ -340,7 +348,8 @@ fn with_groups<'k>(known: &'k mut Known, pattern: &str, flags: &str, names: usiz
     }
 }
 
-/// `regexp_extract(text, pattern, names [, flags])`: the groups of the first match as a struct. Empty is what took no part.
+/// `regexp_extract(text, pattern, names [, flags])`: the groups of the first match as a struct. Empty is what took no
+/// part.
 fn extract_named(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut known = Known::default();
     let names = ty.fields().unwrap_or_default().len();
@@ -466,8 +475,8 @@ fn place(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
     Ok(integers(rows, |row| places[row]))
 }
 
-/// `regexp_split_to_array(text, pattern [, flags])`. An empty match separates where characters stand on both sides of it
-/// that belong to no match.
+/// `regexp_split_to_array(text, pattern [, flags])`. An empty match separates where characters stand on both sides of
+/// it that belong to no match.
 fn split(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut known = Known::default();
     lists(ty, rows, |row, out| {

@@ -7,6 +7,7 @@ use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, bytes, text};
 
+/// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "list_to_text" => list_to_text,
@@ -52,8 +53,8 @@ fn push(part: &str, out: &mut Vec<u8>) {
     encoding::push_slot(&Value::text(part), Type::Text, out);
 }
 
-/// PostgreSQL's `string_to_array(text, separator [, null])`: an empty text has no parts, an empty separator is nowhere, and
-/// a part that is the third argument is NULL.
+/// PostgreSQL's `string_to_array(text, separator [, null])`: an empty text has no parts, an empty separator is
+/// nowhere, and a part that is the third argument is NULL.
 fn string_to_array(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     Ok(join(ty, rows, |row, out| {
         let Some(given) = text(&inputs[0], row) else { return false };

@@ -1,7 +1,7 @@
 //! Functions over whole batches, where a value at a time costs more than what is computed.
 //!
-//! Each does what its function of one row does (`evaluate_of`), for the forms of arguments that are common in hot paths,
-//! and gives `None` for all others. Rows that are NULL hold arbitrary values.
+//! Each does what its function of one row does (`evaluate_of`), for the forms of arguments that are common in hot
+//! paths, and gives `None` for all others. Rows that are NULL hold arbitrary values.
 
 use arrow_buffer::NullBuffer;
 use plan::functions::{ORDERED_ROW, PAIR};
@@ -17,6 +17,7 @@ use crate::room::Room;
 /// The call over all rows; `None` where it is left to the function of one row.
 pub(super) type Batch = fn(&[Vector], Type, usize, Room<'_>) -> Option<Result<Vector>>;
 
+/// The code of a function that has one for whole batches; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Batch> {
     Some(match name {
         PAIR => pairs,

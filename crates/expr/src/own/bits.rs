@@ -8,6 +8,7 @@ use types::{Result, SqlState, Value, bits};
 
 use super::{Arguments, Evaluate, invalid, refuse};
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         BITS_AND => |a| paired(a, "AND", |x, y| x & y),

@@ -1,10 +1,12 @@
-//! PostgreSQL's functions of texts, over bytes: parts, places and ends. Binding calls them where an argument is BYTEA.
+//! PostgreSQL's functions of texts, over bytes: parts, places and ends. Binding calls them where an argument is
+//! BYTEA.
 
 use memchr::memmem;
 use types::{Result, SqlState, Value};
 
 use super::{Arguments, Evaluate, refuse};
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "bytes substring" => |a| {

@@ -10,6 +10,7 @@ use super::{Arguments, Evaluate, invalid, refuse};
 /// Characters that a bar may have.
 const BAR_MAX: i64 = 10_000;
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "nfc_normalize" => |a| Ok(Value::text(&ComposingNormalizerBorrowed::new_nfc().normalize(a.text(0)?))),

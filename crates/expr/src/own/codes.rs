@@ -1,4 +1,8 @@
 //! Digests and codes of bytes: MD5, SHA, hexadecimal, base64, URLs, single bits.
+//!
+//! Each is a function of one row's bytes or text, whose UTF-8 bytes count. MD5 and SHA-1 give hexadecimal digits;
+//! SHA-2 gives the bytes where the result is BYTEA. Positions of bytes and bits are counted from 0; one outside of
+//! the value is an error of the statement, and so is text that is no hexadecimal, binary or base64 code.
 
 use md5::{Digest, Md5};
 use sha1::Sha1;
@@ -7,6 +11,7 @@ use types::{Result, SqlState, Type, Value};
 
 use super::{Arguments, Evaluate, invalid, refuse};
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "md5" => |a| Ok(Value::text(&hex(&Md5::digest(a.bytes(0)?)))),
@@ -82,7 +87,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Of a text its digits, of bytes the digest itself.
+/// The digits for a text result, the digest itself for bytes.
 fn digest(a: &Arguments<'_>, digest: &[u8]) -> Result<Value> {
     Ok(if a.ty == Type::Bytea { Value::Bytes(digest.into()) } else { Value::text(&hex(digest)) })
 }
@@ -144,6 +149,7 @@ fn unhex(a: &Arguments<'_>) -> Result<Value> {
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// The bytes in base64, padded, without line breaks.
 pub(super) fn to_base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {

@@ -1,9 +1,14 @@
 //! Bytes as text and back, as PostgreSQL's ENCODE and DECODE have it, and whole numbers in hexadecimal digits.
+//!
+//! The encodings are `hex`, `base64` and `escape`, in any case; another name is an error with a hint. Base64 has
+//! lines of `LINE` characters here, as in PostgreSQL; `codes` has base64 without lines. Each function sees one row's
+//! values, and NULL rows are left out before.
 
 use types::{Result, SqlState, Type, Value};
 
 use super::{Arguments, Evaluate, invalid, refuse};
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "encode" => encode,

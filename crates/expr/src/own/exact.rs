@@ -1,11 +1,12 @@
-//! Exact numbers at the ends of their ranges: quotients and remainders whose intermediate values have more digits than a
-//! DECIMAL, digits that a row's value says, scales.
+//! Exact numbers at the ends of their ranges: quotients and remainders whose intermediate values have more digits
+//! than a DECIMAL, digits that a row's value says, scales.
 
 use types::decimal::{divide_rounded, power_of_ten};
 use types::{Result, SqlState, Type, Value, decimal};
 
 use super::{Arguments, Evaluate, refuse};
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "whole quotient" => |a| {
@@ -59,8 +60,8 @@ fn divided(a: &Arguments<'_>) -> Result<(Exact, Exact)> {
     }
 }
 
-/// `value * 10^places / divisor` and what is left, which is below the divisor; `None` where the quotient is too large. The
-/// divisor has at most 38 digits, so that twice as much fits 128 bits.
+/// `value * 10^places / divisor` and what is left, which is below the divisor; `None` where the quotient is too
+/// large. The divisor has at most 38 digits, so that twice as much fits 128 bits.
 fn scaled_division(value: u128, places: u8, divisor: u128) -> Option<(u128, u128)> {
     let (mut whole, mut rest) = (value / divisor, value % divisor);
     for _ in 0..places {

@@ -41,7 +41,9 @@ const ROW_UNITS: usize = 256;
 
 /// The arguments of one row.
 pub(crate) struct Arguments<'a> {
+    /// The values, by position in the call.
     pub values: &'a [Value],
+    /// The types that the arguments were bound with, one a value.
     pub types: &'a [Type],
     /// The call's type.
     pub ty: Type,
@@ -180,6 +182,7 @@ pub(crate) fn takes(name: &str, arguments: &[Type]) -> bool {
 }
 
 impl OwnCall {
+    /// The function's value for each row. With `strict`, a row with a NULL argument is NULL.
     pub(crate) fn evaluate(
         &self,
         inputs: &[Vector],

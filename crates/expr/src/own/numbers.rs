@@ -1,4 +1,8 @@
 //! Functions of numbers and operators on bits.
+//!
+//! Each is a function of one row's values (`own` walks the batch). Functions that PostgreSQL has follow it: a result
+//! that is not finite although the arguments are is an error (`finite`), and functions of degrees are exact at the
+//! angles that have exact values. Results of integers that do not fit their type are errors, too.
 
 use std::cmp::Ordering;
 
@@ -8,6 +12,7 @@ use types::{Result, SqlState, Type, Value};
 
 use super::{Arguments, Evaluate, refuse};
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "&" => |a| bitwise(a, |x, y| x & y),
@@ -195,8 +200,8 @@ fn finite(value: f64, a: &Arguments<'_>) -> Result<Value> {
     Err(refuse(SqlState::NumericValueOutOfRange, "value out of range: it has no finite result"))
 }
 
-/// A float to digits behind the point, or, of a negative number of them, before it. Beyond what a float has digits for, it
-/// is as round as it was, or 0.
+/// A float to digits behind the point, or, of a negative number of them, before it. Beyond what a float has digits
+/// for, it is as round as it was, or 0.
 fn to_places(a: &Arguments<'_>, whole: fn(f64) -> f64) -> Result<Value> {
     let (number, digits) = (a.float(0)?, a.integer(1)?.clamp(-400, 400) as i32);
     let scale = 10f64.powi(digits.abs());
@@ -236,7 +241,7 @@ fn factorial(a: &Arguments<'_>) -> Result<Value> {
 fn bit_count(a: &Arguments<'_>) -> Result<Value> {
     let count = match a.values[0].as_bytes() {
         Some(bytes) => bytes.iter().map(|b| u64::from(b.count_ones())).sum(),
-        // Of a negative number the bits that its type has.
+        // A negative number has as many bits as its type.
         None => u64::from(match a.types[0] {
             Type::SmallInt => (a.integer(0)? as i16).count_ones(),
             Type::Integer => (a.integer(0)? as i32).count_ones(),

@@ -5,8 +5,8 @@
 //! ```
 //! The presence byte puts NULLs first or last; numbers are big-endian with their sign bit turned, floats ordered as
 //! PostgreSQL orders them, texts end in two zero bytes and have every zero byte followed by 255. A descending key has
-//! all its bytes inverted. So `arg_max(v, k)` is the value in the least row of `k DESC`, whatever merges the rows, and of
-//! equal keys the least value wins.
+//! all its bytes inverted. So `arg_max(v, k)` is the value in the least row of `k DESC`, whatever merges the rows,
+//! and of equal keys the least value wins.
 
 use types::{Error, Physical, Result, Type, Value};
 use vector::{Data, Vector};
@@ -63,7 +63,7 @@ impl<'a> Cell<'a> {
             Value::Bytes(v) => Cell::Bytes(v),
         }
     }
-    /// Of a vector that is flat or constant.
+    /// Views a vector that is flat or constant.
     #[inline]
     fn at(vector: &'a Vector, row: usize) -> Result<Self> {
         if vector.is_null(row) {

@@ -6,6 +6,7 @@ use types::{Result, SqlState, Value, stop};
 
 use super::{Arguments, Evaluate, invalid, refuse};
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "damerau_levenshtein" => |a| {

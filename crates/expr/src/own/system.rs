@@ -5,6 +5,7 @@ use types::{Result, SqlState, Value};
 
 use super::{Arguments, Evaluate, refuse};
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "error" => error,
@@ -19,8 +20,8 @@ fn error(a: &Arguments<'_>) -> Result<Value> {
     Err(refuse(SqlState::InvalidParameterValue, a.text(0)?))
 }
 
-/// 63 bits of a digest, so that what is left of a division is never negative. Equal values of one type have equal ones,
-/// NULL has one, too; another version may have others.
+/// 63 bits of a digest, so that what is left of a division is never negative. Equal values of one type have equal
+/// ones, NULL has one, too; another version may have others.
 fn hash(a: &Arguments<'_>) -> Result<Value> {
     let mut bytes = Vec::new();
     for (value, ty) in a.values.iter().zip(a.types) {

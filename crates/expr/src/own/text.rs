@@ -1,4 +1,9 @@
 //! Functions of text: formats and quoting.
+//!
+//! Each is a function of one row's values (`own` walks the batch), and NULL rows are left out before, except for
+//! functions that are not strict. `format` follows PostgreSQL, `printf` C. Widths are bounded by `WIDTH_MAX`, and a
+//! value that does not suit its place in the format is an error of the statement. Quoted names and literals read back
+//! as the same name or text.
 
 use types::{Result, SqlState, Type, Value};
 
@@ -7,6 +12,7 @@ use super::{Arguments, Evaluate, invalid, refuse};
 /// Characters that one formatted field may be padded to.
 const WIDTH_MAX: usize = 1_000_000;
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "format" => format,
@@ -149,8 +155,8 @@ fn grouped(digits: &str, separator: Option<char>) -> String {
     out
 }
 
-/// C's printf: `%d`, `%s`, `%f`, `%e`, `%g`, `%x`, `%X`, `%o`, `%b`, `%c`, with flags, a width and a precision. As DuckDB
-/// has them, the flags `,`, `_` and `'` put digits in groups, and so does the point of `%.d`.
+/// C's printf: `%d`, `%s`, `%f`, `%e`, `%g`, `%x`, `%X`, `%o`, `%b`, `%c`, with flags, a width and a precision. As
+/// DuckDB has them, the flags `,`, `_` and `'` put digits in groups, and so does the point of `%.d`.
 fn printf(a: &Arguments<'_>) -> Result<Value> {
     if a.values.iter().any(Value::is_null) {
         return Ok(Value::Null);

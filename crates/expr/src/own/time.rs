@@ -17,6 +17,7 @@ use super::{Arguments, Evaluate, invalid, refuse, time_format, time_parse};
 const MICROS_PER_HOUR: i64 = 3600 * MICROS_PER_SECOND;
 const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         INTERVAL_KEY => |a| Ok(Value::I128(a.interval(0)?.key())),
@@ -242,6 +243,7 @@ fn last_day(micros: i64) -> Result<Value> {
     Ok(Value::I32(days_from_civil(day.year, day.month, days_in_month(day.year, day.month))))
 }
 
+/// The day of a moment, counted from 1970-01-01.
 pub(super) fn day_of(micros: i64) -> i32 {
     micros.div_euclid(MICROS_PER_DAY) as i32
 }
@@ -251,6 +253,7 @@ pub(super) fn weekday(day: i32) -> usize {
     (day + 4).rem_euclid(7) as usize
 }
 
+/// The day's number in its year, from 1.
 pub(super) fn day_of_year(day: i32) -> i32 {
     day - days_from_civil(civil_from_days(day).year, 1, 1) + 1
 }
@@ -267,6 +270,8 @@ fn field_out_of_range(what: &str, shown: &str) -> Error {
     refuse(SqlState::DatetimeFieldOverflow, format!("{what} field value out of range: {shown}"))
 }
 
+/// The day of a date, counted from 1970-01-01; year -1 is the one before year 1. An error for a date that does not
+/// exist.
 pub(super) fn date_of(year: i64, month: i64, day: i64) -> Result<i32> {
     let wrong = || field_out_of_range("date", &format!("{year}-{month:02}-{day:02}"));
     let years =
@@ -413,8 +418,9 @@ fn date_bin(a: &Arguments<'_>) -> Result<Value> {
     }
 }
 
-/// The beginning of a bucket: of days and times from Monday, 2000-01-03 on, of months from 2000-01-01 on. A third argument
-/// is another beginning, by how far it is moved, or the zone whose clock counts; instants are counted in UTC otherwise.
+/// The beginning of a bucket: of days and times from Monday, 2000-01-03 on, of months from 2000-01-01 on. A third
+/// argument is another beginning, by how far it is moved, or the zone whose clock counts; instants are counted in UTC
+/// otherwise.
 fn time_bucket(a: &Arguments<'_>) -> Result<Value> {
     let moment = a.integer(1)?;
     if datetime::is_infinite(moment) {

@@ -1,4 +1,8 @@
 //! Moments as text by C's templates (`strftime`); `to_char` has PostgreSQL's.
+//!
+//! A moment is microseconds since 1970 in UTC. It is taken apart once, in the zone given, and the template is then
+//! walked letter by letter, appending to the caller's text, so that a batch needs one buffer. Infinite moments have
+//! no parts and are written as casts to text write them. An unknown letter is an error of the statement.
 
 use std::fmt::Write;
 
@@ -8,8 +12,10 @@ use types::{Result, Zone};
 use super::invalid;
 use super::time::{day_of, day_of_year, iso_week, weekday};
 
+/// English names of the days of the week, from Sunday.
 pub(super) const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+/// English names of the months.
 pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -70,8 +76,8 @@ fn offset(seconds: i32) -> String {
     text
 }
 
-/// Appends a number of at least `width` digits, filled with zeros unless `fill` is false; the sign counts as a digit, as
-/// `{:0width$}` has it.
+/// Appends a number of at least `width` digits, filled with zeros unless `fill` is false; the sign counts as a digit,
+/// as `{:0width$}` has it.
 fn push_number(out: &mut String, value: i64, width: usize, fill: bool) {
     if fill && width == 2 && (0..100).contains(&value) {
         let digit = |value: i64| char::from(b'0' + value as u8);
@@ -86,8 +92,8 @@ fn push_number(out: &mut String, value: i64, width: usize, fill: bool) {
     };
 }
 
-/// Appends a moment by C's strftime, with `%g` for milliseconds, `%f` for microseconds and `-` for no filling, as DuckDB
-/// has them.
+/// Appends a moment by C's strftime, with `%g` for milliseconds, `%f` for microseconds and `-` for no filling, as
+/// DuckDB has them.
 pub(super) fn push_formatted(out: &mut String, instant: i64, format: &str, zone: Zone) -> Result<()> {
     if datetime::is_infinite(instant) {
         out.push_str(&datetime::format_timestamp(instant));

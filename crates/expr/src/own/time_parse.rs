@@ -1,4 +1,9 @@
 //! Moments from text, by PostgreSQL's templates (`to_date`, `to_timestamp`) and by C's (`strptime`).
+//!
+//! Both readers walk template and text together and fill a `Read`: the fields found so far, with defaults for the
+//! others. `moment` then checks the fields and gives microseconds since 1970 in UTC; without a zone in the text they
+//! count as UTC. A field out of its range is an error. Text that does not follow a template of C's gives `None`,
+//! which the caller makes an error or NULL.
 
 use types::datetime::{self, MICROS_PER_SECOND};
 use types::{Error, Result, SqlState, Zone};
@@ -446,7 +451,7 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
     if !day_is_read && read.day_of_year.is_none() {
         let Ok(day) = week.day(read.year) else { return Ok(None) };
         if let Some(day) = day {
-            // Counted from the year's first day, which may be a day of the years beside it.
+            // Counted from the year's first day, which may be a day of the year before or after.
             let Ok(first) = date_of(read.year, 1, 1) else { return Ok(None) };
             read.day_of_year = Some(day - i64::from(first) + 1);
         }

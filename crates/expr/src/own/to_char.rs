@@ -1,7 +1,8 @@
 //! Moments and intervals as text by PostgreSQL's templates (`to_char`).
 //!
-//! A template is words and what stands between them. A word may follow FM (no filling) or TM, and be followed by TH or th
-//! (an ordinal's ending); of the words that fit, the longest counts. What an interval has no meaning for is an error.
+//! A template is words and what stands between them. A word may follow FM (no filling) or TM, and be followed by TH
+//! or th (an ordinal's ending); of the words that fit, the longest counts. What an interval has no meaning for is an
+//! error.
 
 use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days, is_infinite};
 use types::interval::Interval;
@@ -92,6 +93,7 @@ impl Parts {
     }
 }
 
+/// `to_char(value, template)` of numbers, moments and intervals.
 pub(super) fn to_char(a: &Arguments<'_>) -> Result<Value> {
     let template = a.text(1)?;
     if a.types[0].is_numeric() {

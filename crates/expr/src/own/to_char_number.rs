@@ -1,8 +1,8 @@
 //! Numbers as text by PostgreSQL's templates: `to_char(n, 'S9,999.00')`.
 //!
-//! The template is read twice: once for what it asks for in all (digits before and behind the point, signs, zeros), and
-//! once to write the digits, which are made first with as many places behind the point. A number with too many digits
-//! before the point is shown as `#`. The currency is `$`; separators are those of the C locale.
+//! The template is read twice: once for what it asks for in all (digits before and behind the point, signs, zeros),
+//! and once to write the digits, which are made first with as many places behind the point. A number with too many
+//! digits before the point is shown as `#`. The currency is `$`; separators are those of the C locale.
 
 use types::{Error, Result, SqlState, Type, Value};
 
@@ -177,6 +177,7 @@ fn asked(pieces: &[Piece<'_>]) -> Result<Asked> {
     Ok(a)
 }
 
+/// A number in a template of PostgreSQL's; an error for a template that contradicts itself.
 pub(super) fn formatted(value: &Value, ty: Type, template: &str) -> Result<String> {
     if template.is_empty() {
         return Ok(String::new());

@@ -55,6 +55,7 @@ fn places(template: &str) -> Result<Vec<Place>> {
     Ok(places)
 }
 
+/// `to_number(text, template)`: reads what `to_char` with the template would write.
 pub(super) fn to_number(a: &Arguments<'_>) -> Result<Value> {
     let (text, template) = (a.text(0)?, a.text(1)?);
     let mut rest = text.trim_start().chars().peekable();

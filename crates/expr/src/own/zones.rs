@@ -8,6 +8,7 @@ use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
 use super::{Arguments, Evaluate, refuse};
 
+/// The code of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "timezone" => |a| {

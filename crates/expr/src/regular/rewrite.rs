@@ -1,10 +1,17 @@
 //! A pattern of PostgreSQL in the syntax of the engines.
+//!
+//! `rewritten` is called once for each pattern that is compiled. It takes `***=`, `***:` and `(?flags)` off the
+//! beginning, writes the flags as switches of the engines, and then walks the pattern character by character:
+//! escapes, classes and brackets that mean something else in the engines are replaced, all else is copied. It also
+//! tells whether the pattern needs the engine that backtracks. What PostgreSQL refuses is an error here.
 
 use types::{Error, Result, SqlState};
 
 use super::Flags;
 
+/// A pattern in the engines' syntax.
 pub(super) struct Rewritten {
+    /// The rewritten pattern.
     pub text: String,
     /// Whether it looks around or back.
     pub backtracks: bool,
@@ -26,6 +33,7 @@ fn head<'p>(pattern: &'p str, flags: &mut Flags) -> &'p str {
     after
 }
 
+/// Rewrites a pattern; the flags in its beginning are added to `flags`.
 pub(super) fn rewritten(pattern: &str, mut flags: Flags) -> Result<Rewritten> {
     let body = if flags.literal { pattern } else { head(pattern, &mut flags) };
     let mut switches = String::new();
@@ -145,7 +153,7 @@ impl Rewriter {
         if digits.is_empty() || (exactly && digits.len() < most) {
             return Err(wrong("invalid escape \\ sequence"));
         }
-        // Of more digits than a character has the last ones count.
+        // The last digits count where there are more than a character has.
         let tail = &digits[digits.len().saturating_sub(8)..];
         u32::from_str_radix(tail, 16).map_err(|_| wrong("invalid escape \\ sequence"))
     }

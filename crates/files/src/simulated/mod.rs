@@ -2,6 +2,10 @@
 //!
 //! Tests of durability run on it: the same seed and the same calls fail in the same way. What a loss of power leaves
 //! is drawn in `disk.rs`.
+//!
+//! [`SimulatedFiles`] is a [`FileManager`] whose clones, readers and writers share one disk behind a mutex. Each call
+//! first asks whether it meets a fault ([`SimulatedFiles::inject`]); a test then calls [`SimulatedFiles::restart`],
+//! which ends the old disk for good and gives a new one with what survived.
 
 mod disk;
 #[cfg(test)]
@@ -20,16 +24,25 @@ use super::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, 
 /// What can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
+    /// Making a file.
     Create,
+    /// Writing at a file's end.
     Write,
+    /// Cutting a file.
     Cut,
+    /// Syncing a file.
     Sync,
+    /// Renaming a file.
     Rename,
+    /// Removing a file.
     Remove,
+    /// Syncing the names of a folder.
     SyncDirectory,
+    /// Opening, listing and reading, which do not change the disk.
     Read,
 }
 
+/// How an operation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// No space is left; a write leaves a part.
@@ -47,6 +60,7 @@ pub struct Fault {
     pub operation: Option<Operation>,
     /// So many of them still succeed.
     pub after: u64,
+    /// How it fails then.
     pub kind: FaultKind,
     /// All that follow fail too.
     pub lasting: bool,
@@ -75,6 +89,7 @@ struct Shared {
 }
 
 impl SimulatedFiles {
+    /// An empty disk; `seed` decides what torn writes and losses of power leave.
     pub fn new(seed: u64) -> Self {
         Self::with_disk(Disk::new(seed))
     }
@@ -88,6 +103,7 @@ impl SimulatedFiles {
         self.shared.disk()
     }
 
+    /// Adds a fault to come; several may wait at a time.
     pub fn inject(&self, fault: Fault) {
         self.disk().faults.push(fault);
     }
@@ -117,7 +133,7 @@ impl SimulatedFiles {
         self.disk().lost
     }
 
-    /// Ends whoever uses this disk, and gives what the next process finds.
+    /// Ends the process that uses this disk, whose calls fail from then on, and gives what the next one finds.
     pub fn restart(&self, loss: Loss) -> SimulatedFiles {
         let mut disk = self.disk();
         Self::with_disk(match loss {

@@ -1,4 +1,10 @@
 //! JSON files as a reader: units are ranges of lines, or whole files.
+//!
+//! A file whose records are lines is cut into byte ranges, and a unit has the lines that begin in its range; a file
+//! of arrays or of values over several lines is one unit. Each unit finds the records in its bytes (`next_value`, or
+//! line by line), takes the spans of the wanted keys (`record`), and reads them as the fields of a CSV file are read.
+//! A record that cannot be read ends the scan with its place, or is noted and left out where the source has rejects;
+//! then every column is read, whichever are wanted.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -28,6 +34,7 @@ struct JsonFile {
     units: u64,
 }
 
+/// The reader of JSON files.
 pub struct JsonFiles {
     files: Vec<JsonFile>,
     units: u64,
@@ -43,6 +50,7 @@ pub struct JsonFiles {
 }
 
 impl JsonFiles {
+    /// Opens the files and finds their layouts; `columns` are positions in the source's schema.
     pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
         Self::with_range(source, columns, batch_rows, None)
     }
@@ -73,7 +81,7 @@ impl JsonFiles {
         let fields = source.schema.fields().to_vec();
         let mut slots = columns.to_vec();
         if source.text.rejects.is_some() {
-            // Which records are bad must not depend on the columns that somebody asks for.
+            // Which records are rejected must not depend on the columns that the query uses.
             slots.extend(0..fields.len());
         }
         slots.sort_unstable();
@@ -178,7 +186,7 @@ impl JsonFiles {
         }
     }
 
-    /// Hands on the records that `next` finds; false when nobody wants more.
+    /// Hands on the records that `next` finds; false when `push` asks for no more.
     fn batches(
         &self,
         place: &Place<'_>,
@@ -324,9 +332,10 @@ impl JsonFiles {
     }
 }
 
-/// Where one is among values that follow each other, perhaps in an array.
+/// The state of a walk over values that follow each other, perhaps in an array.
 #[derive(Default)]
 pub struct Walk {
+    /// The offset in the data at which the walk goes on.
     pub position: usize,
     inside: bool,
     /// A value has been read of the array.

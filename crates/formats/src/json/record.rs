@@ -1,4 +1,9 @@
 //! One record: the places of the values of the wanted keys.
+//!
+//! `serde_json` walks the record; `Keys` says which keys count and where their spans go. A value is never copied: its
+//! span points into the record's text. The exception are texts with escapes, whose plain form is appended to a side
+//! buffer that counts as standing behind the data. A missing key and `null` are `Span::NONE`, and of a key that is
+//! repeated the last value counts. Readers keep one `Keys` for all records of a scan.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,13 +27,16 @@ pub struct Keys {
 /// What cannot be read, and where in the text.
 #[derive(Debug)]
 pub struct Malformed {
+    /// Offset of the fault in the text.
     pub at: usize,
+    /// Why it cannot be read, without the place.
     pub cause: String,
     /// The text ended too early; more of it might do.
     pub cut: bool,
 }
 
 impl Malformed {
+    /// The fault that the parser found in `text`, with its line and column turned into an offset.
     pub fn new(text: &[u8], error: &serde_json::Error) -> Malformed {
         let line = memchr::memchr_iter(b'\n', text).take(error.line().saturating_sub(1)).last();
         let begin = if error.line() > 1 { line.map_or(0, |at| at + 1) } else { 0 };
@@ -44,6 +52,8 @@ impl Malformed {
 }
 
 impl Keys {
+    /// The wanted keys in the order of their spans; `raw` says by key whether the JSON text is wanted. With `whole`
+    /// the record itself is the only value.
     pub fn new(names: Vec<String>, raw: Vec<bool>, whole: bool) -> Keys {
         let places = names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect();
         Keys { names, places, raw, whole }

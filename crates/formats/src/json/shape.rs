@@ -1,4 +1,9 @@
 //! What values of a key have been seen, and the type that holds all of them.
+//!
+//! `sniff` adds each value of the sample to the `Shape` of its column. A shape only grows: it keeps which kinds of
+//! values came (numbers by size and fraction, texts, lists, objects with shapes of their own), so that the type does
+//! not depend on the order of the records. Where no type holds all values digit for digit, the column is TEXT or
+//! JSON. The numbers of keys and of levels are bounded; beyond, an object counts as a map or as JSON.
 
 use types::json::{self, Parsed};
 use types::{Result, Type, Zone, cast, digits};
@@ -11,6 +16,7 @@ const KEYS_MAX: usize = 1000;
 const DEPTH_MAX: usize = 64;
 const DECIMAL_DIGITS: usize = 38;
 
+/// The kinds of values that a column, an element or a field has had.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
     null: bool,
@@ -20,8 +26,8 @@ pub struct Shape {
     wide: bool,
     /// Numbers with a fraction or an exponent.
     fraction: bool,
-    /// Of numbers, whether there are some that DOUBLE PRECISION or DECIMAL would change, and the digits before and
-    /// behind the point.
+    /// Whether some number would be changed by DOUBLE PRECISION, or by DECIMAL, and the most digits before and behind
+    /// the point.
     no_double: bool,
     no_decimal: bool,
     digits: (usize, usize),
@@ -32,6 +38,8 @@ pub struct Shape {
     no_date: bool,
     no_timestamp: bool,
     list: Option<Box<Shape>>,
+    /// The keys of objects in the order in which they came, with the shapes of their values; `None` without an
+    /// object.
     pub object: Option<Vec<(String, Shape)>>,
 }
 
@@ -43,6 +51,7 @@ pub struct DateForms {
 }
 
 impl DateForms {
+    /// The forms that the options give; an error when one is no valid pattern.
     pub fn of(given: &Given) -> Result<DateForms> {
         let pattern = |form: &Option<String>| form.as_deref().map(Pattern::new).transpose();
         Ok(DateForms { date: pattern(&given.date_format)?, timestamp: pattern(&given.timestamp_format)? })
@@ -67,7 +76,7 @@ impl Shape {
             Parsed::Number(number) => self.add_number(number),
             Parsed::Text(text) => {
                 self.text.get_or_insert(Guess::NEW).add(&text);
-                // Of columns; what is nested is read as JSON.
+                // Only columns can be dates; nested texts are read as JSON.
                 if depth == 1 {
                     self.no_date |= forms.date.as_ref().is_some_and(|form| form.date(&text).is_none());
                     self.no_timestamp |= forms
@@ -142,10 +151,12 @@ impl Shape {
         !self.null && !self.has_scalars() && self.list.is_none() && self.object.is_none()
     }
 
+    /// All values are objects, or NULL.
     pub fn is_object(&self) -> bool {
         self.object.is_some() && !self.has_scalars() && self.list.is_none() && !self.odd
     }
 
+    /// Some value is a boolean, a number or a text.
     pub fn has_scalars(&self) -> bool {
         self.boolean || self.is_number() || self.text.is_some()
     }

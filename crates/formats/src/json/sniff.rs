@@ -21,6 +21,8 @@ const ALL_BYTES_MAX: u64 = 1 << 30;
 const PLACE_BYTES: u64 = 64 << 10;
 const PLACES: u64 = 16;
 
+/// Schema and options of JSON files, from a sample of their records; with `table` the columns are the table's. An
+/// error when no record of the sample can be read.
 pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Result<(Schema, TextOptions)> {
     let mut options = TextOptions {
         rejects: given.ignore_errors.then(Rejects::ignored),

@@ -1,4 +1,10 @@
 //! What Parquet files are as one relation: columns, rows, and what their statistics let expect of the values.
+//!
+//! Only footers are read and, of local files, the heads of dictionary pages; no values are decoded. The files'
+//! schemas must agree, or the description is an error. Bounds are united over all row groups and files; a column that
+//! has none in some group has none at all. The number of distinct values is an estimate from the first row group's
+//! dictionary, never more than the rows or the range of the bounds. Called by `describe`; the result becomes
+//! `FileSource::statistics`.
 
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use ::parquet::file::metadata::ColumnChunkMetaData;
@@ -20,9 +26,13 @@ const HEAD_BYTES: u64 = 128;
 /// A dictionary that holds a smaller share of its row group's rows is taken to hold all values there are.
 const COMPLETE_SHARE: f64 = 0.1;
 
+/// Parquet files as one relation.
 pub struct Described {
+    /// Their columns; all files agree in them.
     pub schema: Schema,
+    /// Rows of all files, from their footers.
     pub rows: u64,
+    /// By column: bounds, NULLs and an estimate of the distinct values, as far as they are known.
     pub statistics: Vec<FileColumn>,
 }
 

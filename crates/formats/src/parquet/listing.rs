@@ -1,5 +1,8 @@
 //! What Parquet files say of themselves, as rows: `parquet_metadata`, `parquet_schema`, `parquet_file_metadata` and
 //! `parquet_kv_metadata`, with the columns that DuckDB gives them.
+//!
+//! Everything comes from the footers, which `footer` has checked. Memory is asked for before rows are made, since a
+//! footer of many row groups and columns gives many rows. What a footer does not state is NULL.
 
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
@@ -10,6 +13,7 @@ use types::{Error, Field, Result, Schema, Type, Value, cast};
 use super::footer::{footer_bytes, load};
 use crate::input::Input;
 
+/// The table functions that `rows` answers.
 pub const FUNCTIONS: [&str; 4] =
     ["parquet_metadata", "parquet_schema", "parquet_file_metadata", "parquet_kv_metadata"];
 

@@ -2,9 +2,10 @@
 //!
 //! Files with one huge row group are common, so groups are cut at `UNIT_ROWS`; a unit skips the pages before its rows
 //! without decompressing them. Row groups and pages in which no row can pass the scan's filters are no units at all
-//! (`prune`), and a unit's columns are decoded as they are asked for (`unit`). Flat columns of the usual types and encodings are decoded by `column`, the others by the
-//! `parquet` crate, which is asked for decimals of at most 18 digits as 64-bit integers and for strings as views. The
-//! crate may panic on damaged files; that is caught and becomes an error.
+//! (`prune`), and a unit's columns are decoded as they are asked for (`unit`). Flat columns of the usual types and
+//! encodings are decoded by `column`, the others by the `parquet` crate, which is asked for decimals of at most 18
+//! digits as 64-bit integers and for strings as views. The crate may panic on damaged files; that is caught and
+//! becomes an error.
 
 mod column;
 mod describe;
@@ -64,22 +65,24 @@ struct Unit {
     ranges: Vec<Range<usize>>,
 }
 
+/// The reader of Parquet files.
 pub struct ParquetFiles {
     files: Vec<OneFile>,
     units: Vec<Unit>,
-    /// Those left after pruning.
+    /// The units that pruning left; not set when the scan has no conditions.
     pruned: OnceLock<Vec<Unit>>,
     unit_rows: u64,
     /// Columns wanted, as positions in the files.
     columns: Vec<usize>,
-    /// Those of them that the scan's conditions ask of, as positions in the files.
+    /// The columns that the scan's conditions name, as positions in the files.
     asked: OnceLock<Vec<usize>>,
     fields: Vec<Field>,
     batch_rows: usize,
     decoder: Decoder,
 }
 
-/// Who decodes flat columns of the usual types and encodings. The crate is the twin that tests compare with.
+/// What decodes flat columns of the usual types and encodings: this crate, or the `parquet` crate, with which tests
+/// compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decoder {
     Own,
@@ -88,7 +91,7 @@ pub(crate) enum Decoder {
 
 /// The Arrow schema to decode into: our widths instead of the file's.
 fn wanted(schema: &ArrowSchema, leaves: &SchemaDescriptor) -> ArrowSchema {
-    // Of each root, how its first leaf is written, and in how many bytes.
+    // The physical type of each root's first leaf, and its bytes.
     let mut written = vec![None; schema.fields().len()];
     for leaf in 0..leaves.num_columns() {
         if let Some(slot) = written.get_mut(leaves.get_column_root_idx(leaf)) {
@@ -150,6 +153,8 @@ fn input_unit_rows(input: &Input, unit_rows: u64) -> u64 {
 }
 
 impl ParquetFiles {
+    /// Opens the files, reads their footers and checks that the columns can be read; `columns` are positions in the
+    /// files.
     pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
         Self::with_unit_rows(source, columns, batch_rows, UNIT_ROWS)
     }
@@ -204,6 +209,7 @@ impl ParquetFiles {
         self.columns.iter().zip(forms).filter(|(_, form)| form.is_some()).map(|(column, _)| *column).collect()
     }
 
+    /// The same reader with another decoder.
     #[cfg(test)]
     pub(crate) fn with_decoder(mut self, decoder: Decoder) -> Self {
         self.decoder = decoder;

@@ -14,12 +14,15 @@ const INDEX_BYTES_MAX: u64 = 16 << 20;
 
 /// What the index says of one page.
 pub struct PageZone {
+    /// The page's first row, counted from the beginning of the row group.
     pub first_row: usize,
     /// The page has nothing but NULLs; its bounds mean nothing.
     pub all_null: bool,
     /// As the file has them, plainly encoded and possibly shortened.
     pub min: Vec<u8>,
+    /// The upper bound, in the same form.
     pub max: Vec<u8>,
+    /// NULLs of the page; `None` when the index does not count them.
     pub null_count: Option<u64>,
 }
 

@@ -109,7 +109,7 @@ fn intersection(a: &[Range<usize>], b: &[Range<usize>]) -> Vec<Range<usize>> {
     out
 }
 
-/// Of ranges in the order of their starts.
+/// The union of ranges that come in the order of their starts.
 fn union(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
     for range in ranges {

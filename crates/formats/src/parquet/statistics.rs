@@ -5,7 +5,8 @@
 //! | the deprecated `min` and `max` | used for signed numbers only: their order of everything else was wrong |
 //! | texts, and decimals in bytes, of a file that does not state its order | ignored |
 //! | shortened texts | a bound all the same: the least is a prefix, the greatest is rounded up |
-//! | floats | the greatest value is ignored, since NaN is greater than all and is counted by nobody; NaN is no bound |
+//! | floats | the greatest value is ignored, since NaN is greater than all and statistics do not count it; NaN is no
+//! bound |
 //! | unsigned integers | read as such; bounds from before their order was defined are ignored |
 //! | least above greatest, bytes of another length, times in units that the type does not name | ignored |
 //! | INT96, nested columns, and types not named below | ignored |
@@ -39,6 +40,7 @@ enum Kind {
 /// A leaf column whose statistics can be read.
 #[derive(Clone, Copy)]
 pub struct Readable {
+    /// The leaf's number in the file's schema.
     pub leaf: usize,
     kind: Kind,
     ty: Type,

@@ -26,7 +26,8 @@ use crate::{Window, decode};
 /// Between rows that are wanted, so many that are not are passed over instead of being decoded.
 const GAP_ROWS: u32 = 512;
 
-/// Of a row group's columns, what is fetched at once; of larger ones each column is when it is looked at.
+/// Columns of a remote row group are fetched together up to this; in a larger one each column is fetched on its first
+/// use.
 const FETCHED_BYTES_MAX: u64 = 64 << 20;
 
 /// A column that is decoded here, and the row of the group it stands at.
@@ -40,7 +41,7 @@ struct OwnColumn {
 /// The columns that are left to the crate: decoded together, window by window.
 struct Foreign {
     columns: Vec<usize>,
-    /// For the present range, and how many of its windows were taken from it.
+    /// The crate's reader of the present range, and how many windows were taken from it.
     reader: Option<ParquetRecordBatchReader>,
     taken: usize,
     current: Option<RecordBatch>,
@@ -65,6 +66,7 @@ struct UnitWindow<'a> {
 }
 
 impl ParquetFiles {
+    /// Shows the unit's rows to `visit`, range by range in windows of at most `batch_rows`, until it returns false.
     pub(super) fn scan_unit(
         &self,
         unit: &Unit,

@@ -1,4 +1,9 @@
 //! Values of one page, in file order and without NULLs: plain, or indices into the chunk's dictionary.
+//!
+//! `column` makes a `Values` for each data page and takes from it as many values as the definition levels say are
+//! there. Each call moves the position on; nothing is read twice. The bytes are not trusted: a call that asks for
+//! more than the page has, or meets an index beyond the dictionary, gives `None`, which `column` turns into an error.
+//! Byte strings become views over the page's buffer, so their bytes are not copied.
 
 use arrow_buffer::Buffer;
 use bytes::Bytes;

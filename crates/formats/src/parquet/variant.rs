@@ -139,7 +139,7 @@ impl Parts {
                         entries.push((name.clone(), text));
                     }
                 }
-                // What other fields the object has. A value of another kind beside them contradicts them.
+                // The object's other fields. A value of another kind in addition to `typed_value` contradicts it.
                 if let Some(value) = value.filter(|value| value.first().is_some_and(|b| b & 3 == OBJECT)) {
                     // All of them have the object's bytes between them, as in `push_whole`.
                     let (mut values, mut made) = (value.len(), 0);

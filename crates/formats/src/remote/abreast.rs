@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn files_of_other_machines_are_opened_side_by_side_in_their_order() {
         let paths: Vec<String> = (0..8).map(|at| format!("s3://bucket/{at}")).collect();
-        // Nobody gets past it unless all are under way.
+        // The barrier opens only when all openings are under way.
         let all = Barrier::new(paths.len());
         let seen = each(
             &paths,

@@ -5,10 +5,12 @@ use types::{Error, Result, SqlState};
 const SCHEMES: [&str; 10] =
     ["s3://", "s3a://", "gs://", "gcs://", "az://", "azure://", "abfss://", "hdfs://", "http://", "https://"];
 
+/// Whether a path is an address in a store, a cluster or the web: it begins with a known scheme.
 pub fn is_remote(path: &str) -> bool {
     SCHEMES.iter().any(|scheme| path.starts_with(scheme))
 }
 
+/// Whether an address is a web server's, which cannot be listed or written.
 pub(super) fn is_http(url: &str) -> bool {
     url.starts_with("http://") || url.starts_with("https://")
 }
@@ -23,15 +25,18 @@ pub fn name_of(path: &str) -> &str {
 
 /// `scheme://host/place?query`, the query only of web addresses: elsewhere a question mark is part of a name.
 pub(super) struct Address<'a> {
+    /// The protocol, without `://`.
     pub scheme: &'a str,
     /// A bucket, a container, a server, or a cluster's name service.
     pub host: &'a str,
+    /// The path below the host, without its first slash.
     pub place: &'a str,
     /// With its question mark.
     pub query: &'a str,
 }
 
 impl<'a> Address<'a> {
+    /// Splits an address; an error with a hint when it has no protocol or no host.
     pub(super) fn parse(url: &'a str) -> Result<Address<'a>> {
         let invalid = |what: &str, hint: &str| {
             let message = format!("invalid address \"{url}\": {what}");

@@ -1,8 +1,8 @@
 //! A database's directory in an object store, for reading: what its blocks are is told by its catalog, and their columns
 //! are fetched when they are pinned.
 //!
-//! Who writes a database needs a lock and renames that stores do not have, so nothing here writes. A directory is brought
-//! there by any program that copies files, from a backup or while nobody has the database open.
+//! Writing a database needs a lock and renames, which stores do not have, so nothing here writes. A directory is
+//! brought there by any program that copies files, from a backup or while the database is closed.
 
 use std::sync::Arc;
 

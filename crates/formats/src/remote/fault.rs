@@ -125,6 +125,7 @@ pub(crate) fn from_io(error: &io::Error) -> Option<Error> {
     error.get_ref()?.downcast_ref::<Error>().cloned()
 }
 
+/// The answer to a request that was waited for, its failure as our error about `url`.
 pub(super) fn flatten<T>(verb: &str, url: &str, outcome: Result<object_store::Result<T>>) -> Result<T> {
     outcome?.map_err(|e| failed(verb, url, &e))
 }

@@ -1,4 +1,9 @@
 //! An object as a file: bytes at offsets, some of them fetched beforehand.
+//!
+//! The length and a tag of the content are taken at opening. Bytes come from three places: `Pieces`, which one reader
+//! fetched for its unit and frees with it; `kept`, a bounded list of the latest pieces for all readers of the file;
+//! and requests. Ranges close to each other are fetched as one, long ones in parts, several requests side by side.
+//! From a server without ranges the whole file is fetched once. Called by `input`, from any number of threads.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,24 +21,25 @@ use super::fault::{failed, flatten, to_io};
 use super::store::{Located, bucket_fault, locate, object};
 use super::wait::wait;
 
-/// Of the end of a file, what is fetched when it is opened: most footers lie in it.
+/// Bytes of a file's end that are fetched when it is opened: most footers lie in it.
 const TAIL_BYTES: u64 = 64 << 10;
 /// What lies no farther apart is fetched as one.
 const GAP_BYTES: u64 = 64 << 10;
-/// One request, at most.
+/// Bytes of one request, at most.
 const REQUEST_BYTES: u64 = 8 << 20;
 /// Requests of one thread that are under way at a time.
 const REQUESTS: usize = 8;
-/// Read for a few bytes that nobody has asked for beforehand.
+/// The smallest request for bytes that were not fetched beforehand.
 const READ_BYTES_MIN: u64 = 64 << 10;
-/// Kept of one file for whoever reads it: footers, indices, what a text begins with.
+/// Bytes that are kept of one file for all its readers: footers, indices, the beginning of a text.
 const KEPT_BYTES: usize = 16 << 20;
-/// Of a server that has no ranges, a file is read as a whole up to this.
+/// The largest file that is read as a whole from a server without ranges.
 const WHOLE_BYTES_MAX: u64 = 4 << 30;
 
 /// Bytes that were fetched beforehand, each with its place; they are freed with their holder.
 pub type Pieces = Arc<[(u64, Bytes)]>;
 
+/// An object that was found, with its length and what is kept of it.
 pub struct RemoteFile {
     located: Located,
     place: Path,
@@ -43,7 +49,7 @@ pub struct RemoteFile {
     kept: Mutex<VecDeque<(u64, Bytes)>>,
     /// All of it, where the server cannot give parts.
     whole: OnceLock<Bytes>,
-    /// Held by the one who fetches it.
+    /// Held while the whole file is fetched, so that it is fetched once.
     fetching: Mutex<()>,
 }
 
@@ -198,7 +204,7 @@ impl RemoteFile {
         Ok(all.into())
     }
 
-    /// Keeps what of `wanted` is not kept yet for everybody who reads the file.
+    /// Fetches what of `wanted` is not kept yet, and keeps it for all readers of the file.
     pub fn keep_ahead(&self, wanted: Range<u64>) -> Result<()> {
         let fetched = self.with(&Pieces::default(), &[wanted])?;
         self.keep(fetched.iter().cloned());
@@ -210,6 +216,8 @@ impl RemoteFile {
         self.keep_ahead(self.length.saturating_sub(TAIL_BYTES)..self.length)
     }
 
+    /// Fills `out` from offset `at`, with fewer bytes where less is at hand, and returns their number; 0 at the end.
+    /// Bytes that neither `pieces` nor the file keeps are requested.
     pub fn read_at(&self, pieces: &Pieces, out: &mut [u8], at: u64) -> io::Result<usize> {
         if at >= self.length || out.is_empty() {
             return Ok(0);

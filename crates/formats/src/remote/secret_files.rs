@@ -5,8 +5,8 @@
 //!    depot.json                                                                               0600
 //!      {"version":1,"name":"depot","options":[["type","s3"],["key_id","..."],...]}
 //! ```
-//! They are not in databases: those are copied, backed up and given away. They are not encrypted: whoever can read the
-//! user's files can read the key to them as well. A file that others may read is refused, as `ssh` does.
+//! They are not in databases: those are copied, backed up and given away. They are not encrypted: a program that can
+//! read the user's files can read the key to them as well. A file that others may read is refused, as `ssh` does.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -129,7 +129,7 @@ pub(super) fn write(secret: &Secret) -> Result<()> {
         fs::rename(&unfinished, &path)
     });
     written.map_err(|error| {
-        // What is left of it is of no use to anybody.
+        // The rest of it is of no use.
         let _ = fs::remove_file(&unfinished);
         failed("write", &path, &error)
     })
@@ -155,6 +155,7 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
+/// Removes the file of a persistent secret; a file that is not there is no error.
 pub(super) fn remove(name: &str) -> Result<()> {
     let Some(folder) = folder() else { return Ok(()) };
     let path = path_of(&folder, name);

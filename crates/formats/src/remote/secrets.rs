@@ -56,7 +56,9 @@ struct Kind {
 
 /// Not `Debug`: what is printed by accident is seen.
 pub(super) struct Secret {
+    /// The name under which it was made.
     pub name: String,
+    /// It lies in a file and outlives the process.
     pub persistent: bool,
     kind: &'static Kind,
     /// Keys are found by the store's own means: the environment, a machine's role.
@@ -67,10 +69,15 @@ pub(super) struct Secret {
 
 /// What may be told of a secret.
 pub struct ShownSecret {
+    /// The name under which it was made.
     pub name: String,
+    /// The type of store: `s3`, `gcs`, `azure` or `http`.
     pub kind: &'static str,
+    /// `config`, or `credential_chain` where the store's own means find the keys.
     pub provider: &'static str,
+    /// It lies in a file and outlives the process.
     pub persistent: bool,
+    /// The addresses that it is for, as prefixes.
     pub scope: Vec<String>,
     /// `region=eu-north-1;secret=redacted`.
     pub options: String,
@@ -79,8 +86,11 @@ pub struct ShownSecret {
 /// What is done about a secret of the same name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Conflict {
+    /// The statement fails.
     Error,
+    /// The new secret takes its place.
     Replace,
+    /// The old secret stays, without an error.
     Keep,
 }
 
@@ -159,6 +169,7 @@ impl Secret {
         fixed.chain(scope).chain(values).collect()
     }
 
+    /// The value of an option; `None` when it is missing or empty.
     pub(super) fn option(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -177,7 +188,7 @@ impl Secret {
     /// Bytes of the longest scope that the address lies in.
     fn covers(&self, address: &str) -> Option<usize> {
         let within = |scope: &&String| {
-            // `s3://bucket` is for `s3://bucket/x`, and not for the bucket `bucket2` of somebody else.
+            // `s3://bucket` is for `s3://bucket/x`, and not for another account's bucket `bucket2`.
             address.strip_prefix(scope.as_str()).is_some_and(|rest| {
                 rest.is_empty() || scope.ends_with('/') || rest.starts_with(['/', '?', '#'])
             })

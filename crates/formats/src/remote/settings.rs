@@ -73,6 +73,7 @@ pub fn setting(name: &str) -> Option<String> {
     Some(if secret { "***".to_owned() } else { value })
 }
 
+/// The value of a setting, also of a secret one; `None` when it is not set.
 pub(super) fn get(name: &str) -> Option<String> {
     VALUES.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }
@@ -106,6 +107,7 @@ impl Means {
         self.0.as_ref().is_some_and(|secret| secret.chain)
     }
 
+    /// The options of the S3 client that the secret or the settings give.
     pub(super) fn s3_keys(&self) -> impl Iterator<Item = (S3, String)> {
         let keys = [
             ("region", "s3_region", S3::Region),

@@ -1,4 +1,9 @@
 //! Stores by address, kept for as long as the settings stay; listing what lies in them.
+//!
+//! `locate` gives the store of an address and makes it on first use. Stores are the process's, one for each bucket
+//! (or server) and secret; a change of a setting or a secret drops all of them, so that no store keeps an old key.
+//! `list` expands patterns and gives at most `LISTED_MAX` objects in order; web servers do not list. Called by
+//! `file`, `upload`, `database` and the expansion of globs.
 
 use std::collections::HashMap;
 use std::env;
@@ -31,16 +36,20 @@ const RETRIES: usize = 4;
 /// A store and the place of an object in it.
 #[derive(Clone)]
 pub(super) struct Located {
+    /// The client that makes the requests.
     pub store: Arc<dyn ObjectStore>,
     /// What stands before the object's place in its address.
     pub root: String,
+    /// The object's name in the store.
     pub place: String,
 }
 
 impl Located {
+    /// The object is on a web server, which only serves files.
     pub(super) fn is_http(&self) -> bool {
         is_http(&self.root)
     }
+    /// The object is in a Hadoop cluster.
     pub(super) fn is_hdfs(&self) -> bool {
         self.root.starts_with("hdfs://")
     }
@@ -51,6 +60,7 @@ type Stores = HashMap<String, Arc<dyn ObjectStore>>;
 /// The stores, and the settings they were made under.
 static STORES: Mutex<Option<(String, Stores)>> = Mutex::new(None);
 
+/// The store and place of an address. The store is made when it is not known under the present settings and secret.
 pub(super) fn locate(url: &str) -> Result<Located> {
     let address = Address::parse(url)?;
     let means = Means(chosen(url)?);
@@ -115,7 +125,7 @@ fn build(address: &Address<'_>, means: &Means) -> object_store::Result<Arc<dyn O
     }
 }
 
-/// The header that says who asks; not to be printed. `Secret::new` has seen to it that it is one.
+/// The authorization header; not to be printed. `Secret::new` has checked that the token is a valid header value.
 fn bearer(token: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}")) {
@@ -271,6 +281,7 @@ fn azure(
     Ok(Arc::new(builder.with_skip_signature(!signed).with_client_options(client).with_retry(retry).build()?))
 }
 
+/// The store's path of a place; an error when the place cannot name an object.
 pub(super) fn object(url: &str, place: &str) -> Result<Path> {
     // Places in web addresses are written with their escapes, in stores' names without.
     let parsed = if is_http(url) { Path::from_url_path(place) } else { Path::parse(place) };

@@ -18,7 +18,7 @@ const PART_BYTES: usize = 8 << 20;
 /// Later parts are larger, so that ten thousand are enough for 1 TB.
 const PART_BYTES_MAX: usize = 128 << 20;
 const PARTS_UNDER_WAY: usize = 4;
-/// Whoever gives an upload up waits no longer than this for the store to hear of it.
+/// An upload that is given up waits no longer than this for the store to confirm.
 const ABORT_SECONDS: u64 = 5;
 
 /// Takes the bytes of an object. Nothing is there before `finish`, and nothing stays of one that is dropped before.
@@ -35,6 +35,7 @@ pub struct Upload {
 }
 
 impl Upload {
+    /// Begins the upload of an object to a bucket; nothing is sent yet. Web servers and Hadoop clusters are an error.
     pub fn begin(url: &str) -> Result<Upload> {
         let located = locate(url)?;
         let place = object(url, &located.place)?;

@@ -12,6 +12,7 @@ use super::parquet_files::{TYPES, sample};
 use super::{Scratch, read_all, rows};
 use crate::{describe, open};
 
+/// The batches as an Arrow IPC file.
 pub fn file_of(batches: &[RecordBatch]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = FileWriter::try_new(&mut bytes, &batches[0].schema()).unwrap();
@@ -21,6 +22,7 @@ pub fn file_of(batches: &[RecordBatch]) -> Vec<u8> {
     bytes
 }
 
+/// The batches as an Arrow IPC stream.
 pub fn stream_of(batches: &[RecordBatch]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = StreamWriter::try_new(&mut bytes, &batches[0].schema()).unwrap();

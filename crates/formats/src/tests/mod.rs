@@ -21,6 +21,7 @@ use crate::Reader;
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
+    /// A file with these bytes in the folder of temporary files; its name ends in `name`.
     pub fn new(name: &str, bytes: &[u8]) -> Scratch {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -30,6 +31,7 @@ impl Scratch {
         std::fs::write(&path, bytes).unwrap();
         Scratch(path)
     }
+    /// The path as text.
     pub fn path(&self) -> &str {
         self.0.to_str().unwrap()
     }
@@ -41,6 +43,7 @@ impl Drop for Scratch {
     }
 }
 
+/// The batch's values, row by row.
 pub fn values(batch: &Batch) -> Vec<Vec<Value>> {
     (0..batch.rows).map(|row| batch.columns.iter().map(|c| c.value(row)).collect()).collect()
 }
@@ -68,6 +71,7 @@ pub fn read_all(path: &str) -> Result<Vec<Vec<Value>>> {
 pub struct Random(pub u64);
 
 impl Random {
+    /// The next 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -75,6 +79,7 @@ impl Random {
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
     }
+    /// A number below `n`, or 0 when `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }

@@ -1,4 +1,8 @@
 //! Parquet files that other writers make and ours does not.
+//!
+//! Each test builds its file with the `parquet` crate's low-level writer from a schema in text: enums, decimals in
+//! more bytes than they need, Brotli, footers that state wrong numbers of rows, UUIDs and variants. What is not
+//! standard must be read as the format's specification says, or be an error that names the file.
 
 use std::sync::Arc;
 

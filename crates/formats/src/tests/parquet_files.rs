@@ -1,4 +1,7 @@
 //! Parquet against what was written: every type, every cut, what cannot be read.
+//!
+//! Rows are random with a fixed seed, so that a failure is found again. `sample` makes rows of all types for other
+//! tests, too. The decoder of this crate is held against the `parquet` crate's (`Decoder::Crate`) on the same files.
 
 use std::sync::Arc;
 
@@ -13,6 +16,7 @@ use super::{Random, Scratch, read_all, rows};
 use crate::parquet::ParquetFiles;
 use crate::{describe, open};
 
+/// The types of the columns of `sample`.
 pub const TYPES: [Type; 19] = [
     Type::Boolean,
     Type::SmallInt,
@@ -79,6 +83,7 @@ pub fn sample(count: usize, seed: u64) -> (Vec<Vec<Value>>, RecordBatch) {
     (rows, batch)
 }
 
+/// The batch as a Parquet file with so many rows a group and a page, at most.
 pub fn written(batch: &RecordBatch, group_rows: usize, page_rows: usize) -> Vec<u8> {
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(group_rows))

@@ -1,4 +1,8 @@
 //! What pruning leaves out is what conditions refute, and never a row that satisfies them.
+//!
+//! `check` prunes with random conditions, filters what is left, and compares with all rows under the same filter.
+//! Files with group statistics, page indices and Bloom filters must also lose the groups and pages they can lose.
+//! Damaged indices may give rows or an error, nothing else.
 
 use std::sync::Arc;
 

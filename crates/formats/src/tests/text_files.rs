@@ -1,4 +1,7 @@
 //! CSV and tables of dbgen.
+//!
+//! What sniffing finds in files of several forms, the rows that every size of byte range gives, options that replace
+//! guesses, and errors with file, line and column.
 
 use types::{Field, Schema, SqlState, Type, Value};
 
@@ -260,7 +263,7 @@ fn quotes_that_do_not_match_are_characters_where_that_makes_a_table() {
                 .collect::<Vec<_>>()
         })
     };
-    // As the Internet Movie Database writes its titles, the odd one late; and JSON that nobody quoted.
+    // As the Internet Movie Database writes its titles, the odd one late; and JSON without quotes around it.
     let titles: String = (0..2000).map(|n| format!("tt{n}\tTitle {n}\t\\N\n")).collect();
     let rows =
         describe_text(&format!("id\ttitle\tyear\n{titles}tt9\t\"Swing it\" magistern\t1940\n")).unwrap();

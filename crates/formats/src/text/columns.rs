@@ -15,10 +15,15 @@ use super::split::Span;
 
 /// The fields of some records: `width` spans a record.
 pub struct Fields<'a> {
+    /// The bytes that the spans point into.
     pub data: &'a [u8],
+    /// The fields of all records, record by record.
     pub spans: &'a [Span],
+    /// Spans of a record.
     pub width: usize,
+    /// How escapes in quoted fields are undone.
     pub dialect: &'a Dialect,
+    /// The texts that stand for NULL and the signs of numbers.
     pub forms: &'a Forms,
     /// The form of the column's dates, where it is not ISO's.
     pub pattern: Option<&'a Pattern>,
@@ -35,7 +40,9 @@ pub struct Fields<'a> {
 /// A value that cannot be read, with its row.
 #[derive(Debug)]
 pub struct BadValue {
+    /// The row's number among the records of the `Fields`.
     pub row: usize,
+    /// Why the text is no value of the type.
     pub error: Error,
 }
 

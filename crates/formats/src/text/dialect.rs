@@ -1,4 +1,9 @@
 //! How records are cut into fields, and how the texts of fields become values.
+//!
+//! A `Dialect` holds the bytes that cut: delimiter, quote, escape, line end, comment. `Forms` holds what texts mean:
+//! the texts of NULL, the signs of numbers, the forms of dates by column, the zone of instants without one. Both are
+//! made from the `TextOptions` of a described file and do not change while it is read. `split` and `parse` use the
+//! dialect, `columns` uses the forms; JSON files have forms, too.
 
 use std::sync::Arc;
 
@@ -10,20 +15,26 @@ use types::{Error, Result, SqlState, Type, Value, Zone, cast, datetime, zone};
 /// How records are cut into fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
+    /// The byte between two fields.
     pub delimiter: u8,
+    /// The byte around quoted values; `None`: nothing is quoted.
     pub quote: Option<u8>,
     /// A character other than the quote that stands before a quote of the value.
     pub escape: Option<u8>,
+    /// The last byte of a line end: LF, or CR where lines end in CR alone.
     pub newline: u8,
+    /// Lines that begin with this byte are passed over.
     pub comment: Option<u8>,
     /// A delimiter may stand after the last value.
     pub trailing: bool,
+    /// Misplaced quotes are read as well as can be, instead of being errors.
     pub lenient: bool,
     /// Bytes of a record, at most.
     pub record_bytes_max: usize,
 }
 
 impl Dialect {
+    /// A dialect with LF at line ends, doubled quotes as the escape, and no comments.
     pub const fn simple(delimiter: u8, quote: Option<u8>) -> Self {
         Dialect {
             delimiter,
@@ -60,17 +71,21 @@ pub fn dialect_of(format: FileFormat, options: &TextOptions) -> Dialect {
 /// How texts become values, where that is not as in SQL.
 #[derive(Clone, Debug)]
 pub struct Forms {
+    /// The texts without quotes that stand for NULL.
     pub null_texts: Vec<Vec<u8>>,
     /// By column, the form of its dates.
     patterns: Vec<Option<Pattern>>,
     /// By column, whether its type was found in a sample.
     found: Vec<bool>,
+    /// The sign before a number's fraction.
     pub decimal: u8,
+    /// The sign between thousands; 0 for none.
     pub thousands: u8,
     zone: Zone,
 }
 
 impl Forms {
+    /// The forms that a file's options say; an error when a form of dates is no valid pattern.
     pub fn of(options: &TextOptions) -> Result<Forms> {
         let pattern = |text: &Option<String>| text.as_deref().map(Pattern::new).transpose();
         Ok(Forms {
@@ -93,9 +108,11 @@ impl Forms {
     pub fn zone_of(&self, ty: Type) -> Zone {
         if ty == Type::TimestampTz { self.zone } else { Zone::Utc }
     }
+    /// The form of the column's dates or timestamps, where it is not ISO's.
     pub fn pattern(&self, column: usize) -> Option<&Pattern> {
         self.patterns.get(column)?.as_ref()
     }
+    /// Whether the column's type was found in a sample.
     pub fn found(&self, column: usize) -> bool {
         self.found.get(column).copied().unwrap_or_default()
     }
@@ -103,6 +120,7 @@ impl Forms {
     pub fn empty_is_null(&self) -> bool {
         matches!(self.null_texts.as_slice(), [only] if only.is_empty())
     }
+    /// Numbers are written as in SQL.
     pub fn plain_numbers(&self) -> bool {
         self.decimal == b'.' && self.thousands == 0
     }
@@ -118,11 +136,13 @@ impl Forms {
 /// A form of dates or timestamps, as in strftime.
 #[derive(Clone, Debug)]
 pub struct Pattern {
+    /// The pattern as it was given.
     pub text: Arc<str>,
     items: Arc<[Item<'static>]>,
 }
 
 impl Pattern {
+    /// Parses the pattern; an error names the wrong one.
     pub fn new(text: &str) -> Result<Pattern> {
         let items = StrftimeItems::new(text).parse_to_owned().map_err(|_| {
             Error::new(SqlState::InvalidParameterValue, format!("invalid format of dates: \"{text}\""))

@@ -15,7 +15,7 @@ use crate::input::Input;
 
 const STEP_BYTES: u64 = 1 << 20;
 const UNKNOWN: u64 = u64::MAX;
-/// Of a record's text, what a reject keeps.
+/// Characters of a record's text that a reject keeps.
 const REJECT_TEXT_CHARACTERS: usize = 1000;
 
 /// Line ends of a file by its mebibytes, as far as they were counted.
@@ -25,6 +25,7 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// No lines of the file are counted yet.
     pub fn of(input: &Input, newline: u8) -> Lines {
         let steps = input.length.div_ceil(STEP_BYTES);
         Lines { newline, counts: (0..steps).map(|_| AtomicU64::new(UNKNOWN)).collect() }
@@ -64,14 +65,17 @@ impl Lines {
     }
 }
 
-/// Where in a file one looks; the line of a place is counted from the last one asked for.
+/// A position in a file for messages; the line of a place is counted from the last one asked for.
 pub struct Place<'a> {
+    /// The file.
     pub input: &'a Input,
+    /// The line counts that all workers share.
     pub lines: &'a Lines,
     last: Cell<(u64, u64)>,
 }
 
 impl<'a> Place<'a> {
+    /// A place in the file, for one worker.
     pub fn new(input: &'a Input, lines: &'a Lines) -> Self {
         Place { input, lines, last: Cell::new((u64::MAX, 0)) }
     }
@@ -106,7 +110,7 @@ impl<'a> Place<'a> {
             end = from;
         }
         bytes.clear();
-        // What is shown is shorter. Whoever cannot read the file is told so by others.
+        // A reject keeps no more. A failure to read shows elsewhere, so it is ignored here.
         let _ = self.input.append(begin, begin + REJECT_TEXT_CHARACTERS as u64, &mut bytes);
         if let Some(at) = memchr::memchr(self.lines.newline, &bytes) {
             bytes.truncate(at);
@@ -114,6 +118,7 @@ impl<'a> Place<'a> {
         (begin, bytes)
     }
 
+    /// The file's path, as errors show it.
     pub fn path(&self) -> &str {
         &self.input.path
     }
@@ -124,6 +129,7 @@ impl<'a> Place<'a> {
         Error::new(state, format!("\"{}\", line {}{column}: {cause}", self.input.path, self.line(place)))
     }
 
+    /// Notes a record that is left out, if rejects are to be kept; `place` is the byte at fault.
     pub fn reject(&self, rejects: &Rejects, place: u64, column: Option<&str>, text: &[u8], cause: String) {
         if rejects.is_noted() {
             rejects.note(Reject {

@@ -11,26 +11,41 @@ use crate::encoding;
 /// What the user said; the rest is found out from the file.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
+    /// The byte between two fields.
     pub delimiter: Option<u8>,
     /// 0 for none.
     pub quote: Option<u8>,
+    /// 0 for none.
     pub escape: Option<u8>,
+    /// The last byte of a line end.
     pub newline: Option<u8>,
+    /// 0 for none.
     pub comment: Option<u8>,
+    /// Lines before the header or the first record.
     pub skip: Option<u64>,
+    /// Whether the first record names the columns.
     pub header: Option<bool>,
     /// The header has to name the table's columns.
     pub header_matches: bool,
+    /// Texts that stand for NULL.
     pub null_texts: Vec<String>,
+    /// The form of dates, as in strftime.
     pub date_format: Option<String>,
+    /// The form of timestamps, as in strftime.
     pub timestamp_format: Option<String>,
+    /// The sign before a number's fraction.
     pub decimal: Option<u8>,
+    /// The sign between thousands; 0 for none.
     pub thousands: Option<u8>,
+    /// All columns are TEXT.
     pub all_text: bool,
     /// Everything is said; nothing is looked for.
     pub no_sniffing: bool,
+    /// Records that are too short end in NULLs.
     pub null_padding: bool,
+    /// Misplaced quotes are read as well as can be.
     pub lenient: bool,
+    /// Records that cannot be read are left out.
     pub ignore_errors: bool,
     /// Bytes of a record, at most.
     pub record_bytes_max: Option<usize>,
@@ -38,7 +53,9 @@ pub struct Given {
     pub piece_bytes: Option<u64>,
     /// One worker reads a file.
     pub sequential: bool,
+    /// How JSON records follow each other.
     pub json_records: JsonRecords,
+    /// The encoding of the text.
     pub encoding: Encoding,
     /// Files to look at.
     pub files: Option<usize>,
@@ -50,6 +67,7 @@ pub struct Given {
     pub columns: Vec<(String, Type)>,
     /// Types by name, or in order where the name is empty.
     pub types: Vec<(String, Type)>,
+    /// Names of the first columns, instead of the file's.
     pub names: Vec<String>,
     /// The options as they were given, for the report.
     pub said: Vec<(String, String)>,
@@ -72,6 +90,7 @@ fn bytes(name: &str, value: &str) -> Result<u64> {
     value.parse().ok().filter(|n| (1..=LIMIT_BYTES_MAX).contains(n)).ok_or_else(wanted)
 }
 
+/// The error for an option's value; `wanted` ends the hint "name is ...".
 pub fn invalid(name: &str, value: &str, wanted: &str) -> Error {
     let message = format!("invalid value for option \"{name}\": \"{value}\"");
     Error::new(SqlState::InvalidParameterValue, message).with_hint(format!("{name} is {wanted}"))
@@ -103,6 +122,7 @@ fn separator(name: &str, value: &str, none: bool) -> Result<u8> {
     }
 }
 
+/// The value of a boolean option; without a value it is true.
 pub fn boolean(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "" | "true" | "t" | "on" | "yes" | "1" => Ok(true),
@@ -208,7 +228,7 @@ impl Given {
                     };
                 }
                 "encoding" => given.encoding = encoding::named(value)?,
-                // What files are together is asked by `Layout`, what becomes of rejects by whoever keeps them.
+                // `Layout` reads the options of several files, and the caller those of rejects.
                 _ => {}
             }
         }

@@ -39,7 +39,7 @@ const TIMES: [&str; 4] = [" %H:%M:%S%.f", " %H:%M", " %I:%M:%S %p", " %I:%M %p"]
 const DAY_FIRST: u16 = 0x555;
 const MONTH_FIRST: u16 = 0xAAA;
 
-/// The types that a text can be read as, beside TEXT.
+/// The types that a text can be read as, in addition to TEXT.
 fn kinds(text: &str) -> u8 {
     let text = text.trim();
     let bytes = text.as_bytes();
@@ -98,6 +98,7 @@ pub enum Family {
     Signs,
 }
 
+/// The family of a text: what kind of value, word or sign it looks like.
 pub fn family(text: &str) -> Family {
     let text = text.trim();
     let kinds = kinds(text);
@@ -233,6 +234,7 @@ pub struct Guess {
     stamps: [u16; TIMES.len()],
     /// Digits before and behind the point, at most.
     digits: (usize, usize),
+    /// Some text was added.
     pub seen: bool,
 }
 
@@ -245,6 +247,7 @@ pub enum Order {
 }
 
 impl Guess {
+    /// The guess before any text: every type is possible.
     pub const NEW: Guess = Guess {
         kinds: u8::MAX,
         dates: u16::MAX,
@@ -253,6 +256,7 @@ impl Guess {
         seen: false,
     };
 
+    /// Adds a text: types and forms of dates that it cannot be read as are ruled out.
     pub fn add(&mut self, text: &str) {
         self.seen = true;
         if self.kinds != 0 {

@@ -1,7 +1,7 @@
 //! Which row of a text file names its columns, and what the columns are called.
 //!
-//! A first row that is taken for a header is no row of the relation, so it is one only where something speaks for it: a
-//! word over values of a type, names over nothing but texts, years beside names. Called when a file is described.
+//! A first row that is taken for a header is no row of the relation, so it is one only where something speaks for it:
+//! a word over values of a type, names over nothing but texts, years next to names. Called when a file is described.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,6 +21,7 @@ pub fn like_a_name(cell: &Cell) -> bool {
             .all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.' | '-' | '(' | ')' | '/' | '#' | '%'))
 }
 
+/// Whether no two cells are equal; NULLs count as equal.
 pub fn distinct(row: &[Cell]) -> bool {
     let mut names: Vec<&Cell> = row.iter().collect();
     names.sort();
@@ -89,7 +90,7 @@ pub fn is_header(first: &[Cell], rest: &[Vec<Cell>], guesses: &[Guess]) -> bool 
     }
     match (values.is_empty(), words.is_empty()) {
         (true, _) => true,
-        // A frame whose columns are numbered or years, beside its index.
+        // A data frame with an index column whose other columns are numbered or named by years.
         (false, true) => {
             let numbered = || values.iter().enumerate().all(|(n, (_, text))| *text == n.to_string());
             index == 1 && values.len() > 1 && (numbered() || years(&values, rest))

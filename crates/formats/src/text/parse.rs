@@ -1,4 +1,10 @@
-//! From a stretch of a file to batches: records are cut, values read, and what cannot be read is an error or a reject.
+//! From a stretch of a file to batches: records are cut, values read, and what cannot be read is an error or a
+//! reject.
+//!
+//! `reader` finds the stretch of a unit and calls `parse`. A stretch may end inside a record when more bytes follow
+//! (`more`); such a record is left, and the place where it begins is returned, so that the caller reads on from
+//! there. Rows come out in the order of the file, at most `batch_rows` at a time, and an error is that of the first
+//! bad record. With rejects, a bad record is noted with its place and left out, and the walk resumes behind it.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -15,14 +21,19 @@ use super::split::{Fault, Records, Span};
 
 /// A stretch of a file in memory.
 pub struct Stretch<'a> {
+    /// The file, for messages.
     pub place: Place<'a>,
     /// Where `data` begins in the file.
     pub base: u64,
+    /// The bytes of the stretch.
     pub data: &'a [u8],
+    /// Places in `data` of delimiters, line ends, quotes and escapes, ascending.
     pub marks: &'a [u32],
     /// Whole records, or with `more` perhaps the beginning of one at the end.
     pub records: Range<usize>,
+    /// Bytes follow that were not read.
     pub more: bool,
+    /// The first record is the header.
     pub header: bool,
     /// The last record's end was found.
     pub closed: bool,
@@ -39,7 +50,7 @@ enum Outcome {
 }
 
 impl TextFiles {
-    /// Hands the stretch's rows on. The place behind the last whole record, or `None` when nobody wants more.
+    /// Hands the stretch's rows on. The place behind the last whole record, or `None` when `push` asks for no more.
     pub(super) fn parse(
         &self,
         stretch: &Stretch<'_>,

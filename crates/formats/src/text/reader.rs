@@ -1,10 +1,10 @@
 //! Text files read in parallel: a unit is the records that begin in one byte range.
 //!
 //! Where a range's first record begins depends on whether the range starts inside quotes, that is, on the number of
-//! quotes before it. Units are claimed in order, so most of those counts are known when a unit begins; what is missing
-//! is counted by whoever needs it, and nobody waits. In dialects in which a quote may stand anywhere, or be escaped, the
-//! number says nothing; there, and where records with misplaced quotes are left out, a file is one unit and is read from
-//! its beginning to its end.
+//! quotes before it. Units are claimed in order, so most of those counts are known when a unit begins; what is
+//! missing is counted by the worker that needs it, and no worker waits for another. In dialects in which a quote may
+//! stand anywhere, or be escaped, the number says nothing; there, and where records with misplaced quotes are left
+//! out, a file is one unit and is read from its beginning to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -41,9 +41,9 @@ struct TextFile {
     /// Where the records begin: behind a byte order mark and lines to be skipped.
     begin: u64,
     range: u64,
-    /// Of the quotes between `begin` and the byte before range `i`.
+    /// Parity of the quotes between `begin` and the byte before range `i`, where it is known.
     before: Vec<AtomicU8>,
-    /// Of the quotes in range `i`, moved by one byte likewise.
+    /// Parity of the quotes in range `i`, moved by one byte likewise.
     within: Vec<AtomicU8>,
     /// Units of the files before this one.
     first_unit: u64,
@@ -57,28 +57,37 @@ impl TextFile {
     }
 }
 
+/// The reader of CSV, TSV and dbgen's files.
 pub struct TextFiles {
     files: Vec<TextFile>,
     units: u64,
+    /// How records of all files are cut.
     pub(super) dialect: Dialect,
+    /// How their texts become values.
     pub(super) forms: Forms,
     header: bool,
     /// What the header of every file has to say; empty where that does not matter.
     pub(super) header_names: Arc<[String]>,
+    /// The first file, which messages about other headers name.
     pub(super) first_path: String,
+    /// Records that are too short end in NULLs.
     pub(super) null_padding: bool,
+    /// Where bad records are noted; without it the first one is an error.
     pub(super) rejects: Option<Rejects>,
     /// Ranges cannot be told apart: files are read whole.
     sequential: bool,
+    /// All columns of the source, by position in a record.
     pub(super) fields: Vec<Field>,
     /// Distinct columns wanted, ascending.
     pub(super) slots: Vec<usize>,
     /// The columns to deliver, as positions in `slots`.
     pub(super) order: Vec<usize>,
+    /// Rows of a batch, at most.
     pub(super) batch_rows: usize,
 }
 
 impl TextFiles {
+    /// Opens the files and cuts them into ranges; `columns` are positions in the source's schema.
     pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
         Self::with_range(source, columns, batch_rows, None)
     }
@@ -123,7 +132,7 @@ impl TextFiles {
         }
         let mut slots = columns.to_vec();
         if text.rejects.is_some() {
-            // Which records are bad must not depend on the columns that somebody asks for.
+            // Which records are rejected must not depend on the columns that the query uses.
             slots.extend(0..source.schema.len());
         }
         slots.sort_unstable();

@@ -1,4 +1,9 @@
 //! Parts of a file that are looked at before it is read, cut into records.
+//!
+//! A `Sample` holds the bytes of the file's head, or of a place further on. `records` cuts it under a dialect and
+//! gives cells as texts; a record that the sample's end cuts off is left out, unless it is the only one. The dialect
+//! need not be the file's: `sniff` cuts the same sample under several and compares the counts of faults and quoted
+//! values. Long walks stop with the statement, by unwinding.
 
 use plan::file::RECORD_BYTES_MAX;
 use types::Result;
@@ -11,7 +16,7 @@ use crate::input::Input;
 const HEAD_BYTES: u64 = 1 << 20;
 const PLACE_BYTES: u64 = 32 << 10;
 const PLACES: u64 = 12;
-/// Of a file whose every record is asked for, what is held in memory.
+/// Bytes in memory of a file whose every record is asked for, at most.
 const WHOLE_BYTES_MAX: u64 = 1 << 30;
 
 /// A value of the sample; `None` for NULL.
@@ -19,6 +24,7 @@ pub type Cell = Option<String>;
 
 /// Part of a file, cut into records.
 pub struct Sample {
+    /// The bytes, from the beginning of the sample.
     pub data: Vec<u8>,
     /// The file ends with it.
     last: bool,
@@ -27,10 +33,11 @@ pub struct Sample {
 /// What a sample's records are.
 #[derive(Default)]
 pub struct Cut {
+    /// The cells of the sound records.
     pub rows: Vec<Vec<Cell>>,
     /// Records that are not sound; the rows end at the first, unless all were asked for.
     pub faults: usize,
-    /// Of the rows' first bytes, the places.
+    /// The places of the rows' first bytes.
     pub begins: Vec<usize>,
     /// Values in quotes.
     pub quoted: usize,

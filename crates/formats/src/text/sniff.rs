@@ -1,4 +1,4 @@
-//! What a text file is, when nobody has said: delimiter, quotes, header, columns and types, found in samples.
+//! What a text file is, where options do not say it: delimiter, quotes, header, columns and types, found in samples.
 //!
 //! The sample is the file's first mebibyte and some places spread over the rest, so that a column whose first odd
 //! value stands far behind is still seen as often as can be had without reading everything. What is guessed wrong is
@@ -183,8 +183,11 @@ const COLUMNS_MAX: usize = 10_000;
 
 /// A described text: its columns, how it is read, and what was looked at.
 pub struct Described {
+    /// The columns: names from header or options, types from the sample.
     pub schema: Schema,
+    /// The options that the file is read with, all of them settled.
     pub options: TextOptions,
+    /// Records of the sample that the types were guessed from.
     pub records: usize,
     /// Columns of dates whose form is not certain.
     pub uncertain: Vec<String>,

@@ -22,8 +22,10 @@ pub struct Span {
 }
 
 impl Span {
+    /// A field that the record does not have; it is read as NULL.
     pub const NONE: Span = Span { start: 0, length: MISSING };
 
+    /// The field of `length` bytes at `start`, without its quotes and without escapes.
     pub fn of(start: usize, length: usize, quoted: bool) -> Span {
         Span::new(start, start + length, if quoted { QUOTED } else { 0 })
     }
@@ -32,17 +34,21 @@ impl Span {
     fn new(start: usize, end: usize, flags: u32) -> Self {
         Span { start: start as u32, length: (end - start) as u32 | flags }
     }
+    /// The field's bytes as they stand in the file, between the quotes.
     #[inline]
     pub fn bytes<'a>(self, data: &'a [u8]) -> &'a [u8] {
         &data[self.start as usize..self.start as usize + (self.length & LENGTH) as usize]
     }
+    /// Offset of the first byte in the data.
     pub fn start(self) -> usize {
         self.start as usize
     }
+    /// The field was quoted, so that its text is never NULL.
     #[inline]
     pub fn quoted(self) -> bool {
         self.length & QUOTED != 0
     }
+    /// The record has no such field.
     #[inline]
     pub fn missing(self) -> bool {
         self.length & MISSING != 0
@@ -141,6 +147,7 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The offset in the data at which the fault shows.
     pub fn place(self) -> usize {
         match self {
             Fault::StrayQuote { at, .. }

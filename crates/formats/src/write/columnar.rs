@@ -15,12 +15,14 @@ use super::options::{self, WriteOptions};
 use super::{BatchWriter, WriteFormat, as_io};
 use crate::parquet::interval;
 
+/// Writes batches as an Arrow IPC stream.
 pub(super) struct ArrowStream<W: Write> {
     writer: StreamWriter<W>,
     schema: SchemaRef,
 }
 
 impl<W: Write> ArrowStream<W> {
+    /// Writes the schema's message at once.
     pub(super) fn new(schema: &Schema, out: W) -> io::Result<Self> {
         let schema = arrow_schema(schema);
         let writer = StreamWriter::try_new(out, &schema).map_err(io::Error::other)?;
@@ -39,6 +41,7 @@ impl<W: Write> BatchWriter for ArrowStream<W> {
     }
 }
 
+/// The options as settings of the Parquet writer: compression and rows of a row group.
 pub(super) fn properties(options: &WriteOptions) -> WriterProperties {
     let compression = match options.compression {
         options::Compression::None => Compression::UNCOMPRESSED,
@@ -54,6 +57,7 @@ pub(super) fn properties(options: &WriteOptions) -> WriterProperties {
         .build()
 }
 
+/// Writes batches as a Parquet file with the usual options, on one thread.
 pub(super) struct ParquetFile<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: SchemaRef,
@@ -62,6 +66,7 @@ pub(super) struct ParquetFile<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetFile<W> {
+    /// Begins a file; an error when a type cannot be written.
     pub(super) fn new(schema: &Schema, out: W) -> io::Result<Self> {
         let schema = arrow_schema(schema);
         let properties = properties(&WriteOptions::of(WriteFormat::Parquet));

@@ -7,6 +7,7 @@ use vector::Batch;
 
 use super::{BatchWriter, WriteFormat, WriteOptions};
 
+/// Writes batches as CSV or TSV.
 pub(super) struct Delimited<W> {
     out: W,
     types: Vec<Type>,
@@ -22,9 +23,11 @@ pub(super) struct Delimited<W> {
 }
 
 impl<W: Write> Delimited<W> {
+    /// CSV with the usual options and a header, which is written at once.
     pub(super) fn csv(schema: &Schema, out: W) -> io::Result<Self> {
         Self::with(schema, out, &WriteOptions::of(WriteFormat::Csv), true)
     }
+    /// TSV with the usual options and a header, which is written at once.
     pub(super) fn tsv(schema: &Schema, out: W) -> io::Result<Self> {
         Self::with(schema, out, &WriteOptions::of(WriteFormat::Tsv), true)
     }

@@ -8,6 +8,7 @@ use vector::Batch;
 
 use super::BatchWriter;
 
+/// Writes batches as JSON objects, one a row.
 pub(super) struct Json<W> {
     out: W,
     /// Key with its colon, and type, of each column.
@@ -19,9 +20,11 @@ pub(super) struct Json<W> {
 }
 
 impl<W: Write> Json<W> {
+    /// One array of all rows.
     pub(super) fn array(schema: &Schema, out: W) -> Self {
         Self::new(schema, out, false)
     }
+    /// One object a line.
     pub(super) fn lines(schema: &Schema, out: W) -> Self {
         Self::new(schema, out, true)
     }

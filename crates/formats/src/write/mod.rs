@@ -1,4 +1,8 @@
 //! Results out: CSV, TSV, JSON, NDJSON, Arrow IPC and Parquet, batch by batch into any writer.
+//!
+//! `writer` encodes on the calling thread with the format's usual options. COPY TO goes by way of `write_to`, which
+//! encodes on several threads (`parallel`), divides rows into partitions (`partitions`), and lets files appear whole
+//! or not at all (`target`).
 
 mod columnar;
 mod delimited;
@@ -30,6 +34,7 @@ pub enum WriteFormat {
 }
 
 impl WriteFormat {
+    /// The names that COPY's FORMAT takes.
     pub const NAMES: [(&'static str, WriteFormat); 6] = [
         ("csv", WriteFormat::Csv),
         ("tsv", WriteFormat::Tsv),
@@ -55,7 +60,9 @@ impl WriteFormat {
 
 /// Takes batches of one schema. What was written is complete only after `finish`.
 pub trait BatchWriter {
+    /// Appends the batch's rows; its columns are those of the schema that the writer was made with.
     fn write(&mut self, batch: &Batch) -> io::Result<()>;
+    /// Writes what ends the file, and flushes.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
@@ -75,7 +82,7 @@ pub fn writer<'a>(
     })
 }
 
-/// Everything at once.
+/// Writes a whole result into `out`.
 pub fn write_all(
     format: WriteFormat,
     schema: &Schema,
@@ -95,7 +102,7 @@ pub use parallel::{GoOn, NextBatch, write_parallel};
 pub use partitions::NULL_PARTITION;
 pub use target::write_to;
 
-/// An error of ours on a road that knows only those of input and output.
+/// An engine error as one of input and output, for interfaces that know only those.
 fn as_io(error: &types::Error) -> io::Error {
     let kind = match error.state() {
         SqlState::OutOfMemory => io::ErrorKind::OutOfMemory,

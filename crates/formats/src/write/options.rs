@@ -1,4 +1,9 @@
 //! What COPY TO says of the file it writes.
+//!
+//! `WriteOptions::parse` turns the words of the statement into settled options: what they leave open follows from the
+//! path's extension, then from the format. Options that are unknown, of another format, given twice or in conflict
+//! are errors here, before anything is written; names of columns are checked when the schema is known (`forced`,
+//! `partition_columns`). The writers take the options as they are and check nothing again.
 
 use std::path::Path;
 
@@ -19,6 +24,7 @@ pub enum Compression {
 /// What a COPY with PARTITION_BY does with a folder that holds something. Files that no COPY wrote always stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
+    /// The statement fails when the folder holds something.
     Refuse,
     /// APPEND: files are added under names of their own.
     Append,
@@ -35,12 +41,16 @@ pub enum ForceQuote {
     All,
 }
 
+/// The settled options of one COPY TO.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
+    /// The file's format.
     pub format: WriteFormat,
+    /// How the file is compressed; in Parquet, its pages.
     pub compression: Compression,
     /// Text with delimiters: names of the columns come first.
     pub header: bool,
+    /// The character between values in text with delimiters.
     pub delimiter: char,
     /// What stands for NULL in text with delimiters.
     pub null_text: String,

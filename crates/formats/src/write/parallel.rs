@@ -1,5 +1,11 @@
-//! A result cut into pieces that several threads encode, put together in order: row groups of a Parquet file, stretches
-//! of rows of a text. A text's pieces are compressed apart; what gzip and zstd unpack is all of them, one after another.
+//! A result cut into pieces that several threads encode, put together in order: row groups of a Parquet file,
+//! stretches of rows of a text. A text's pieces are compressed apart; what gzip and zstd unpack is all of them, one
+//! after another.
+//!
+//! The calling thread pulls rows and cuts them into pieces, two for each thread; all threads encode these, and the
+//! calling thread writes them in order before it pulls more rows. The bytes written do not depend on the number of
+//! threads. The first error in the order of the pieces ends the write. `target` calls `write_parallel`, once for each
+//! file.
 
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -22,7 +28,7 @@ use crate::remote::from_io;
 /// Rows of a piece of text.
 const PIECE_ROWS: usize = 1 << 16;
 
-/// What a long write asks now and then: has the statement been stopped?
+/// Called between the steps of a long write; an error when the statement has been stopped.
 pub type GoOn<'a> = dyn Fn() -> Result<()> + 'a;
 /// Gives the rows that are written, batch by batch, until there are no more.
 pub type NextBatch<'a> = dyn FnMut() -> Result<Option<Batch>> + 'a;

@@ -23,7 +23,7 @@ use crate::describe::EXTENSIONS;
 const PARTITIONS_MAX: usize = 10_000;
 /// The folder of rows whose partition column is NULL, by Hive's custom.
 pub const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
-/// Of a batch, what is not in its columns.
+/// Bytes of a batch in addition to its columns, about.
 const BATCH_BYTES: usize = 512;
 
 /// A partition's values, one by partition column.
@@ -139,10 +139,13 @@ fn is_data(name: &str) -> bool {
 
 /// New files that take their places in a folder that is there, and old ones that make room.
 pub(super) struct Merge<'a> {
+    /// The folder that is there.
     pub place: &'a Path,
     /// Folders between the place and a file, one for each partition column.
     pub columns: &'a [String],
+    /// Which old files make room.
     pub existing: Existing,
+    /// The options of the COPY.
     pub options: &'a WriteOptions,
 }
 

@@ -1,4 +1,9 @@
-//! Files that appear whole or not at all: written beside their place under another name, then renamed.
+//! Files that appear whole or not at all: written next to their place under another name, then renamed.
+//!
+//! `write_to` is what COPY TO calls. A local file is written to a hidden name in the same folder, so that the rename
+//! is atomic; a folder of partitions likewise, or merged into one that is there (`Merge`). A `Temporary` that is
+//! dropped removes what it has written. Devices and pipes take the bytes as they come. Objects in a store appear when
+//! their upload is finished, each by itself.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -16,11 +21,13 @@ use crate::remote;
 
 /// A file or folder that is gone again unless it is put in its place.
 pub(super) struct Temporary {
+    /// The hidden name in the folder of the place.
     pub path: PathBuf,
     kept: bool,
 }
 
 impl Temporary {
+    /// A name next to `place` that no other write of any process uses; makes nothing yet.
     pub fn beside(place: &Path) -> Temporary {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -48,6 +55,7 @@ impl Drop for Temporary {
     }
 }
 
+/// The error of a failed operation on a path; `verb` completes "cannot ... the path".
 pub(super) fn failed(verb: &str, path: &Path, error: &std::io::Error) -> Error {
     let state = match error.kind() {
         std::io::ErrorKind::NotFound => SqlState::UndefinedFile,
@@ -126,7 +134,7 @@ fn led_to(path: &Path) -> PathBuf {
     place
 }
 
-/// A device or a pipe: who reads it may come late, and take its time.
+/// A device or a pipe, whose reader may open it late and read slowly.
 struct Pipe(File);
 
 impl Pipe {

@@ -1,8 +1,8 @@
 //! TPC-H's text pool: 300 MiB of grammatical text (clause 4.2.2.10) from which all comments are cut.
 //!
-//! tpchgen's own pool lives as long as the process. Ours is shared by whoever generates at the moment and
-//! freed with the last of them, so that a database does not carry 300 MiB that it will never read again. That
-//! is also why tpchgen-arrow, which insists on the eternal pool, serves only as the oracle of our tests.
+//! tpchgen's own pool lives as long as the process. Ours is shared by all sources that generate at the same time and
+//! freed with the last of them, so that a database does not carry 300 MiB that it will never read again. That is also
+//! why tpchgen-arrow, which requires the permanent pool, serves only as the oracle of our tests.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tpchgen::distribution::Distributions;

@@ -1,4 +1,7 @@
 //! SSB's cardinalities, domains and the arithmetic of its fact table.
+//!
+//! Expected numbers are those of the paper that defines the benchmark, except where a remark says why not. Row counts
+//! are asked at many scales without generating rows; domains and sums are checked on generated tables.
 
 use crate::reading::{integers, strings, table};
 use arrow_array::RecordBatch;

@@ -6,6 +6,7 @@
 use super::rows::RowGroups;
 use super::text::TextColumn;
 
+/// The first or last value of each group, with the tag of the input's unit that it came in.
 #[derive(Debug)]
 pub struct Arrivals {
     last: bool,
@@ -14,13 +15,16 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
+    /// `last`: keep the last row's value instead of the first's.
     pub fn new(last: bool) -> Self {
         Arrivals { last, tags: vec![], values: TextColumn::default() }
     }
+    /// Makes room for groups below `groups`; new groups have no value yet.
     pub fn resize(&mut self, groups: usize) {
         self.tags.resize(groups, 0);
         self.values.resize(groups);
     }
+    /// Bytes held, for the memory budget.
     pub fn bytes(&self) -> usize {
         self.tags.capacity() * 8 + self.values.bytes_held()
     }
@@ -32,6 +36,7 @@ impl Arrivals {
             self.values.set(group, value);
         }
     }
+    /// Adds a batch's rows. All of them have the tag `tag`, and none of the values may be NULL.
     pub fn update(&mut self, groups: RowGroups<'_>, values: &vector::Strings, tag: u64) {
         match groups {
             RowGroups::Single(rows) => (0..rows).for_each(|row| self.offer(0, tag, values.get(row))),

@@ -35,6 +35,7 @@ struct CodeColumn {
     size: usize,
 }
 
+/// The map from a few possible keys to group numbers, for one worker's batches.
 #[derive(Default)]
 pub struct SmallCodes {
     columns: Vec<CodeColumn>,
@@ -48,9 +49,11 @@ pub struct SmallCodes {
 }
 
 impl SmallCodes {
+    /// A map that has not seen a key; one that is not enabled never finds anything.
     pub fn new(enabled: bool) -> Self {
         SmallCodes { off: !enabled, ..Default::default() }
     }
+    /// Whether the map has been given up: `find` returns false for good.
     pub fn is_off(&self) -> bool {
         self.off
     }

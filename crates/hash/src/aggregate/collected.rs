@@ -25,6 +25,7 @@ pub(super) enum Values {
     Texts(TextColumn),
 }
 
+/// All values of one argument, each with its group, until the groups are finished.
 #[derive(Debug)]
 pub struct Collected {
     pub(super) groups: Vec<u32>,
@@ -278,6 +279,7 @@ impl Collected {
     pub(super) fn new(values: Values) -> Self {
         Collected { groups: vec![], values, arranged: OnceLock::new() }
     }
+    /// Bytes held, with the copy that finishing will make.
     pub fn bytes(&self) -> usize {
         // Arranging copies the values at the end, when nothing can be refused any more.
         let values = match &self.values {

@@ -8,6 +8,7 @@
 use types::Type;
 use vector::{Data, Vector};
 
+/// The array from a key's value to its group.
 #[derive(Debug)]
 pub struct DirectMap {
     low: i64,
@@ -24,6 +25,7 @@ impl DirectMap {
     pub fn entries(&self) -> &[u32] {
         &self.map
     }
+    /// Bytes of the array.
     pub fn bytes(&self) -> usize {
         self.map.len() * 4
     }

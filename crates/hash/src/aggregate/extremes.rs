@@ -11,8 +11,11 @@ use super::text::TextColumn;
 
 /// A number with an order and its ends.
 pub trait Extreme: Copy {
+    /// No value is less.
     const LEAST: Self;
+    /// No value is greater.
     const GREATEST: Self;
+    /// Whether `self` comes before `other` in SQL's order.
     fn less(self, other: Self) -> bool;
 }
 impl Extreme for i64 {
@@ -40,6 +43,7 @@ impl Extreme for f64 {
     }
 }
 
+/// The least or the greatest number of each group.
 #[derive(Clone, Debug)]
 pub struct Extremes<T> {
     pub(super) values: Vec<T>,
@@ -69,19 +73,24 @@ dispatch! {
 }
 
 impl<T: Extreme> Extremes<T> {
+    /// `greatest`: keep greatest values instead of least.
     pub fn new(greatest: bool) -> Self {
         Extremes { values: vec![], greatest }
     }
+    /// Makes room for groups below `groups`; new ones begin at the value that every other replaces.
     pub fn resize(&mut self, groups: usize) {
         let empty = if self.greatest { T::LEAST } else { T::GREATEST };
         self.values.resize(groups, empty);
     }
+    /// Bytes held, for the memory budget.
     pub fn bytes(&self) -> usize {
         self.values.capacity() * size_of::<T>()
     }
+    /// The value of each group; meaningless for groups without rows, which counts tell.
     pub fn values(&self) -> &[T] {
         &self.values
     }
+    /// Takes a batch's values in. Panics when a group has no room.
     pub fn update(&mut self, groups: RowGroups<'_>, values: &[T]) {
         match groups {
             RowGroups::Single(_) if self.greatest => {
@@ -100,6 +109,7 @@ impl<T: Extreme> Extremes<T> {
             merge_each(&mut self.values, values, None, groups, |a, b| *a = least(*a, b));
         }
     }
+    /// Takes the other's values of the groups `rows` (all when `None`), which are `groups` here.
     pub fn merge(&mut self, other: &Extremes<T>, rows: Option<&[u32]>, groups: &[u32]) {
         if self.greatest {
             merge_each(&mut self.values, &other.values, rows, groups, |a, b| *a = greatest(*a, b));
@@ -118,16 +128,20 @@ pub enum TextChoice {
     Any,
 }
 
+/// The least, greatest or any text of each group.
 #[derive(Debug)]
 pub struct TextExtremes {
+    /// The text kept for each group, unset where none has come.
     pub values: TextColumn,
     choice: TextChoice,
 }
 
 impl TextExtremes {
+    /// No groups yet: `values` is resized by the caller.
     pub fn new(choice: TextChoice) -> Self {
         TextExtremes { values: TextColumn::default(), choice }
     }
+    /// Replaces the group's text where `bytes` is the better choice.
     #[inline]
     pub fn offer(&mut self, group: usize, bytes: &[u8]) {
         let better = !self.values.is_set(group)
@@ -140,6 +154,7 @@ impl TextExtremes {
             self.values.set(group, bytes);
         }
     }
+    /// Offers a batch's texts, none of which may be NULL.
     pub fn update(&mut self, groups: RowGroups<'_>, text: &vector::Strings) {
         match groups {
             RowGroups::Single(rows) => (0..rows).for_each(|row| self.offer(0, text.get(row))),
@@ -159,6 +174,7 @@ impl TextExtremes {
             }
         }
     }
+    /// Takes the other's texts of the groups `rows` (all when `None`), which are `groups` here.
     pub fn merge(&mut self, other: &TextExtremes, rows: Option<&[u32]>, groups: &[u32]) {
         for (at, group) in groups.iter().enumerate() {
             let row = rows.map_or(at, |r| r[at] as usize);

@@ -1,7 +1,7 @@
 //! Packed keys: those of a batch, those of a table or a partition, and their way back to vectors.
 //!
-//! Words are row-major, `width` a key. Texts longer than a view keep their bytes beside: a batch borrows them from
-//! its vectors, a store owns them.
+//! Words are row-major, `width` a key. Texts longer than a view keep their bytes outside the words: a batch borrows
+//! them from its vectors, a store owns them.
 
 use arrow_buffer::{BooleanBuffer, NullBuffer, ToByteSlice};
 use types::Physical;
@@ -47,18 +47,23 @@ impl KeyBatch {
     pub(super) fn hash(&mut self) {
         hash_all(self.width, &self.words, &mut self.hashes);
     }
+    /// Rows of the batch.
     pub fn rows(&self) -> usize {
         self.hashes.len()
     }
+    /// Words of a key.
     pub fn width(&self) -> usize {
         self.width
     }
+    /// The keys, `width` words each.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
+    /// The hash of each row's key.
     pub fn hashes(&self) -> &[u64] {
         &self.hashes
     }
+    /// The keys, borrowed.
     pub fn view(&self) -> Keys<'_> {
         Keys { width: self.width, words: &self.words, hashes: &self.hashes, texts: Texts::Batch(&self.texts) }
     }
@@ -88,8 +93,11 @@ fn hash_fixed<const W: usize>(words: &[u64], hashes: &mut [u64]) {
 /// Borrowed keys, of a batch or of a store.
 #[derive(Clone, Copy)]
 pub struct Keys<'a> {
+    /// Words of a key.
     pub width: usize,
+    /// The keys' words, row by row.
     pub words: &'a [u64],
+    /// The hash of each key.
     pub hashes: &'a [u64],
     pub(super) texts: Texts<'a>,
 }
@@ -119,6 +127,7 @@ pub struct KeyStore {
 }
 
 impl KeyStore {
+    /// No keys yet.
     pub fn new(layout: &KeyLayout) -> Self {
         let texts = (0..layout.texts).map(|_| TextColumn::default()).collect();
         KeyStore { layout: layout.clone(), words: vec![], texts, len: 0 }
@@ -131,21 +140,27 @@ impl KeyStore {
     ) -> Self {
         KeyStore { layout: layout.clone(), words, texts, len }
     }
+    /// How columns are packed into the keys' words.
     pub fn layout(&self) -> &KeyLayout {
         &self.layout
     }
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.len
     }
+    /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+    /// The keys' words, in the order in which keys were pushed.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
+    /// Bytes held, texts included.
     pub fn bytes(&self) -> usize {
         self.words.capacity() * 8 + self.texts.iter().map(TextColumn::bytes_held).sum::<usize>()
     }
+    /// Makes room for `keys` further keys' words.
     pub fn reserve(&mut self, keys: usize) {
         self.words.reserve(keys * self.layout.width);
     }
@@ -237,6 +252,7 @@ impl KeyStore {
     pub fn prefix_view<'a>(&'a self, width: usize, words: &'a [u64], hashes: &'a [u64]) -> Keys<'a> {
         Keys { width, words, hashes, texts: Texts::Store(&self.texts) }
     }
+    /// Ends the growing; texts become vectors' strings without a copy.
     pub fn freeze(self) -> FrozenKeys {
         let texts = self.texts.into_iter().map(TextColumn::freeze).collect();
         FrozenKeys { layout: self.layout, words: self.words, texts, len: self.len }
@@ -248,7 +264,7 @@ impl KeyStore {
 pub fn extend_numbered(whole: &mut KeyStore, groups: &KeyStore, numbered: &KeyStore) {
     let (width, of_pair) = (groups.layout.width, numbered.layout.width);
     let more = whole.layout.width - width;
-    // A value beside its group's number, in one word, or in words of its own.
+    // A value shares one word with its group's number, or has words of its own.
     let shares = of_pair == more;
     assert!(shares && more == 1 || of_pair == more + 1, "the group's words and the value's");
     let mut words = vec![0u64; width + more];
@@ -287,12 +303,15 @@ impl FrozenKeys {
     pub fn each_piece(&self, name: &mut dyn FnMut(&[u8])) {
         name(self.words.to_byte_slice());
     }
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.len
     }
+    /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+    /// The keys' words, `width` of the layout each.
     pub fn words(&self) -> &[u64] {
         &self.words
     }

@@ -24,7 +24,9 @@ pub const NULL_TEXT: u64 = u32::MAX as u64;
 /// A column of a key. `nullable` must be true if a NULL can come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyColumn {
+    /// The type of its values.
     pub ty: Type,
+    /// Whether a NULL can come; each nullable column that is not text takes a bit.
     pub nullable: bool,
 }
 
@@ -40,12 +42,15 @@ pub(super) enum Place {
 
 #[derive(Clone, Debug)]
 pub(super) struct Column {
+    /// The type of its values.
     pub ty: Type,
+    /// Where the value lies in the key's words.
     pub place: Place,
     /// Word and bit of the NULL mark; `None` for text and for columns without NULLs.
     pub null: Option<(usize, u32)>,
 }
 
+/// How a key's columns are packed into words.
 #[derive(Clone, Debug)]
 pub struct KeyLayout {
     pub(super) columns: Vec<Column>,
@@ -54,6 +59,7 @@ pub struct KeyLayout {
 }
 
 impl KeyLayout {
+    /// Packs columns in as few words as first fit finds.
     pub fn new(columns: &[KeyColumn]) -> Self {
         let mut layout = KeyLayout { columns: vec![], width: 0, texts: 0 };
         layout.place(columns);
@@ -81,12 +87,15 @@ impl KeyLayout {
     pub fn width(&self) -> usize {
         self.width
     }
+    /// Number of columns.
     pub fn columns(&self) -> usize {
         self.columns.len()
     }
+    /// Number of text columns, each with a store of long texts.
     pub fn texts(&self) -> usize {
         self.texts
     }
+    /// The type of a column's values.
     pub fn column_type(&self, column: usize) -> Type {
         self.columns[column].ty
     }

@@ -10,7 +10,7 @@
 //! every accumulator is updated by one tight loop over the batch. Partial results of several workers are merged
 //! column by column after their keys went through one table (`States::merge`).
 //!
-//! Left to the operator: which strategy to use, partitioning, budgets, and who merges when.
+//! Left to the operator: which strategy to use, partitioning, budgets, and which worker merges when.
 
 pub mod arrivals;
 pub mod cells;

@@ -4,6 +4,7 @@
 //! that large whole numbers (near 10^12, say) leave no rounding in small distances. The states of aggregation and the
 //! frames of windows use it.
 
+/// Count, sum and squared distances from the mean, of the numbers added so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moment {
     count: f64,
@@ -18,6 +19,7 @@ impl Moment {
     pub(super) fn from_parts([count, sum, squares]: [f64; 3]) -> Self {
         Moment { count, sum, squares }
     }
+    /// Adds a number. An infinity or NaN makes the squared distances NaN.
     #[inline]
     pub fn add(&mut self, value: f64) {
         self.count += 1.0;
@@ -30,6 +32,7 @@ impl Moment {
             self.squares = f64::NAN;
         }
     }
+    /// Takes another's numbers in, as if each had been added here.
     pub fn merge(&mut self, other: &Moment) {
         if other.count == 0.0 {
             return;

@@ -1,7 +1,8 @@
 //! Means, squared distances and their product over pairs of numbers: correlation and regression.
 //!
 //! Updated and merged after Youngs and Cramer (1971), as PostgreSQL does: sums are kept where others keep means, so that
-//! large whole numbers (near 10^12, say) leave no rounding in small distances. A pair is 16 bytes: y, then x (`plan::functions::PAIR`).
+//! large whole numbers (near 10^12, say) leave no rounding in small distances. A pair is 16 bytes: y, then x
+//! (`plan::functions::PAIR`).
 
 /// Which measure of the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,7 @@ pub enum PairMeasure {
     Sxy,
 }
 
+/// Count, sums, squared distances and their product, of the pairs added so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PairMoments {
     count: f64,
@@ -57,6 +59,7 @@ impl PairMoments {
             (self.sxx, self.syy, self.sxy) = (f64::NAN, f64::NAN, f64::NAN);
         }
     }
+    /// Takes another's pairs in, as if each had been added here.
     pub fn merge(&mut self, other: &PairMoments) {
         if other.count == 0.0 {
             return;

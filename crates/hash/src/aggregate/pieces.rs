@@ -11,6 +11,7 @@ use vector::StringBuilder;
 use super::collected::group_starts;
 use super::text::TextColumn;
 
+/// The pieces of all groups, and how to put them together.
 #[derive(Debug)]
 pub struct Pieces {
     pub(super) groups: Vec<u32>,
@@ -38,6 +39,8 @@ pub fn carried(row: &[u8]) -> &[u8] {
 }
 
 impl Pieces {
+    /// `by_bytes`: pieces are sorted by their bytes instead of by arrival; `ordered`: they are ordered rows, and
+    /// sorted so too.
     pub fn new(delimiter: Arc<str>, by_bytes: bool, ordered: bool) -> Self {
         Pieces {
             groups: vec![],
@@ -49,9 +52,11 @@ impl Pieces {
             ordered,
         }
     }
+    /// Bytes held, for the memory budget.
     pub fn bytes(&self) -> usize {
         self.groups.capacity() * 16 + self.texts.bytes_held()
     }
+    /// Adds a piece of the group, from the input's unit `tag`.
     pub fn push(&mut self, group: u32, tag: u64, text: &[u8]) {
         self.order.take();
         self.groups.push(group);

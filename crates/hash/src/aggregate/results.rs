@@ -1,4 +1,9 @@
 //! From states to the values of aggregates.
+//!
+//! `Finish` names, for one aggregate, the argument and accumulator that hold its state, so several aggregates may
+//! read one. `States::finish` only reads: groups are finished in ranges, by several workers at once, and a range
+//! gives one vector. Values are NULL where a group has no value for the argument; errors are sums that leave the
+//! result's type and a second row of a scalar subquery.
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use types::decimal::{divide_rounded, fits, power_of_ten};
@@ -23,65 +28,32 @@ pub enum Spread {
 /// How an aggregate's value comes from the states: the argument's number and the accumulator's within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
+    /// The number of rows, for `count(*)`.
     Rows,
-    Count {
-        argument: usize,
-    },
-    Sum {
-        argument: usize,
-        accumulator: usize,
-    },
-    Average {
-        argument: usize,
-        accumulator: usize,
-    },
+    /// The number of the argument's values.
+    Count { argument: usize },
+    /// The sum; NULL without values.
+    Sum { argument: usize, accumulator: usize },
+    /// The mean; NULL without values.
+    Average { argument: usize, accumulator: usize },
     /// The least, greatest or any value, or the pieces put together.
-    Value {
-        argument: usize,
-        accumulator: usize,
-    },
-    Spread {
-        argument: usize,
-        accumulator: usize,
-        spread: Spread,
-    },
-    Product {
-        argument: usize,
-        accumulator: usize,
-    },
-    Shape {
-        argument: usize,
-        accumulator: usize,
-        shape: Shape,
-    },
-    Paired {
-        argument: usize,
-        accumulator: usize,
-        measure: PairMeasure,
-    },
+    Value { argument: usize, accumulator: usize },
+    /// A standard deviation or variance.
+    Spread { argument: usize, accumulator: usize, spread: Spread },
+    /// The product; NULL without values.
+    Product { argument: usize, accumulator: usize },
+    /// Skewness or kurtosis.
+    Shape { argument: usize, accumulator: usize, shape: Shape },
+    /// A measure of pairs: correlation, regression.
+    Paired { argument: usize, accumulator: usize, measure: PairMeasure },
     /// One of the values, by their order.
-    Chosen {
-        argument: usize,
-        accumulator: usize,
-        choice: Choice,
-    },
+    Chosen { argument: usize, accumulator: usize, choice: Choice },
     /// Between two of the values: a fraction, told by its bits, of the way.
-    Between {
-        argument: usize,
-        accumulator: usize,
-        fraction: u64,
-        descending: bool,
-    },
-    Entropy {
-        argument: usize,
-        accumulator: usize,
-    },
+    Between { argument: usize, accumulator: usize, fraction: u64, descending: bool },
+    /// The entropy of the values' frequencies, in bits.
+    Entropy { argument: usize, accumulator: usize },
     /// The value of the only row; `rows` is the argument that counts those that passed a filter.
-    Single {
-        argument: usize,
-        accumulator: usize,
-        rows: Option<usize>,
-    },
+    Single { argument: usize, accumulator: usize, rows: Option<usize> },
 }
 
 impl States {

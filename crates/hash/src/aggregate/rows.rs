@@ -1,4 +1,10 @@
 //! Which group each row of a batch belongs to.
+//!
+//! Look-ups of keys produce these forms, `States::update` and its accumulators consume them. A form is chosen for
+//! speed and all say the same: one group for all rows, a number a row, runs of adjacent rows with one key (one
+//! look-up a run), or bit masks where groups are few. `Runs` is filled in two steps: finding sets `starts`, the
+//! look-up then pushes one group a run; `each` spreads them over the rows on first use, and every new search forgets
+//! it.
 
 use std::sync::OnceLock;
 
@@ -9,7 +15,7 @@ use vector::{Data, Vector};
 pub struct Runs {
     /// First row of each run, ascending from 0.
     pub starts: Vec<u32>,
-    /// The group of each run; filled by whoever looks the keys up.
+    /// The group of each run; filled by the look-up of the keys.
     pub groups: Vec<u32>,
     rows: usize,
     each: OnceLock<Vec<u32>>,
@@ -88,12 +94,15 @@ impl Runs {
         simd::append_indices(words, 0, &mut self.starts);
         Some(before == Some(first))
     }
+    /// Number of runs.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
+    /// Whether there is no run.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
+    /// Number of rows in all runs together.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -147,16 +156,18 @@ fn starts_of(
 /// The groups of a batch's selected rows, when they are few: a bit mask for each group and 64 rows.
 #[derive(Debug, Default)]
 pub struct MaskedGroups {
-    /// Of at most `simd::FEW_GROUPS` groups each; no group is in two.
+    /// Parts of at most `simd::FEW_GROUPS` groups each; no group is in two.
     pub parts: Vec<MaskedPart>,
 }
 
+/// A few groups of the batch, with their masks.
 #[derive(Debug, Default)]
 pub struct MaskedPart {
     /// As `simd::group_masks` makes them.
     pub masks: Vec<u64>,
     /// The groups' numbers among the states, and how many selected rows each has.
     pub groups: Vec<u32>,
+    /// Selected rows of each of `groups`.
     pub counts: Vec<i64>,
 }
 
@@ -171,6 +182,7 @@ pub enum RowGroups<'a> {
 }
 
 impl RowGroups<'_> {
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         match self {
             RowGroups::Single(rows) => *rows,

@@ -9,9 +9,11 @@ pub enum BitOperation {
 }
 
 impl BitOperation {
+    /// The value that changes no other: all ones for AND, 0 otherwise.
     pub fn neutral(self) -> i64 {
         if self == BitOperation::And { -1 } else { 0 }
     }
+    /// Puts two values together.
     #[inline]
     pub fn apply(self, a: i64, b: i64) -> i64 {
         match self {
@@ -48,10 +50,12 @@ impl HigherMoments {
     pub(super) fn from_parts([count, mean, second, third, fourth]: [f64; 5]) -> Self {
         HigherMoments { count, mean, second, third, fourth }
     }
+    /// Adds a number.
     #[inline]
     pub fn add(&mut self, value: f64) {
         self.merge(&HigherMoments { count: 1.0, mean: value, ..HigherMoments::default() });
     }
+    /// Takes another's numbers in, as if each had been added here.
     pub fn merge(&mut self, other: &HigherMoments) {
         if other.count == 0.0 {
             return;

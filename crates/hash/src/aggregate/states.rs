@@ -31,41 +31,49 @@ use super::sums::{FloatSums, IntegerSums, WideSums, add_counts};
 /// What is computed of an argument's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccumulatorKind {
+    /// The sum of the values.
     Sum,
+    /// The least value.
     Least,
+    /// The greatest value.
     Greatest,
     /// Any of the values.
     Any,
     /// Mean and squared distances from it.
     Moments,
-    Concatenation {
-        delimiter: Arc<str>,
-        ordered: bool,
-    },
+    /// The texts put together, with `delimiter` between them; `ordered` texts are ordered rows that carry them.
+    Concatenation { delimiter: Arc<str>, ordered: bool },
     /// The value of the first or last row.
-    Arrival {
-        last: bool,
-    },
+    Arrival { last: bool },
     /// Moments of pairs.
     Pairs,
+    /// The bits of integers put together.
     Bits(BitOperation),
+    /// The product, as a float.
     Product,
+    /// Moments up to the fourth, for skewness and kurtosis.
     HigherMoments,
     /// All values, for what depends on their order.
     Collected,
 }
 
+/// An argument and what is computed of it.
 #[derive(Clone, Debug)]
 pub struct ArgumentSpec {
+    /// The type of its values.
     pub ty: Type,
+    /// DISTINCT: values come deduplicated, by `update_distinct`.
     pub distinct: bool,
+    /// What is computed of them; aggregates refer to these by position.
     pub accumulators: Vec<AccumulatorKind>,
 }
 
 /// The states a query needs. `rows`: whether rows are counted; arguments that are not DISTINCT need it.
 #[derive(Clone, Debug, Default)]
 pub struct StateSpec {
+    /// Whether the rows of each group are counted.
     pub rows: bool,
+    /// The arguments; aggregates refer to these by position.
     pub arguments: Vec<ArgumentSpec>,
 }
 
@@ -80,7 +88,7 @@ impl StateSpec {
 }
 
 pub(super) enum Accumulator {
-    /// Of a type that has no values: only its counts matter.
+    /// For a type that has no values: only its counts matter.
     Nothing,
     Integers(IntegerSums),
     WideIntegers(WideSums),
@@ -331,11 +339,13 @@ fn strings(vector: &Vector) -> Result<&vector::Strings> {
 }
 
 pub(super) struct Argument {
+    /// The type of its values.
     pub ty: Type,
     /// Rows of a group without a value; empty while there is none in any group. Not for DISTINCT.
     pub(super) missing: Vec<i64>,
     /// Values of a group; DISTINCT only.
     pub(super) counts: Option<Vec<i64>>,
+    /// One for each `AccumulatorKind` of the spec, in its order.
     pub accumulators: Vec<Accumulator>,
 }
 
@@ -347,6 +357,7 @@ pub struct States {
 }
 
 impl States {
+    /// States of no groups.
     pub fn new(spec: &StateSpec) -> Self {
         let arguments = spec
             .arguments
@@ -360,6 +371,7 @@ impl States {
             .collect();
         States { groups: 0, rows: spec.rows.then(Vec::new), arguments }
     }
+    /// Number of groups; the states of each exist.
     pub fn groups(&self) -> usize {
         self.groups
     }
@@ -400,6 +412,7 @@ impl States {
             }
         }
     }
+    /// Bytes held, for the memory budget.
     pub fn bytes(&self) -> usize {
         let rows = self.rows.as_ref().map_or(0, |r| r.capacity() * 8);
         rows + self

@@ -17,7 +17,7 @@ use vector::{Coded, Codes};
 
 use super::rows::{MaskedGroups, RowGroups, Runs};
 
-/// Four copies of this many sums stay in the first-level cache, and clearing them is cheap beside a batch.
+/// Four copies of this many sums stay in the first-level cache, and clearing them is cheap compared with a batch.
 const COPIES_GROUPS_MAX: usize = 256;
 /// Batches below this do not repay clearing copies.
 const COPIES_ROWS_MIN: usize = 128;
@@ -69,6 +69,7 @@ dispatch! {
 
 /// What a loop adds up.
 pub trait Number: Copy + Default {
+    /// The sum of both.
     fn plus(self, other: Self) -> Self;
 }
 impl Number for i64 {
@@ -135,7 +136,8 @@ fn add_each<T: Number>(groups: &[u32], value: impl Fn(usize) -> T, sums: &mut [T
     }
 }
 
-/// Sums of 64-bit integers.
+/// Sums of 64-bit integers. They are exact: a bound on their magnitude grows with every batch, and sums are held in
+/// 128 bits once it leaves 64.
 #[derive(Clone, Debug, Default)]
 pub struct IntegerSums {
     narrow: Vec<i64>,
@@ -163,12 +165,15 @@ impl IntegerSums {
         let is_wide = !wide.is_empty() || bound > i64::MAX as u128;
         IntegerSums { narrow, wide, is_wide, bound, ..IntegerSums::default() }
     }
+    /// Makes room for groups below `groups`; new sums are 0.
     pub fn resize(&mut self, groups: usize) {
         if self.is_wide { self.wide.resize(groups, 0) } else { self.narrow.resize(groups, 0) }
     }
+    /// Bytes held, for the memory budget.
     pub fn bytes(&self) -> usize {
         self.narrow.capacity() * 8 + self.wide.capacity() * 16
     }
+    /// The sum of a group, exact.
     #[inline]
     pub fn get(&self, group: usize) -> i128 {
         if self.is_wide { self.wide[group] } else { i128::from(self.narrow[group]) }
@@ -193,6 +198,7 @@ impl IntegerSums {
         }
     }
 
+    /// Adds a batch's values, one for each row of `groups`. Panics when a group has no room.
     pub fn update(&mut self, groups: RowGroups<'_>, values: &[i64]) {
         debug_assert_eq!(groups.rows(), values.len());
         let batch_bound = (u128::from(simd::magnitudes(values)) + 1) * values.len() as u128;
@@ -280,6 +286,7 @@ impl IntegerSums {
         }
     }
 
+    /// Adds the other's sums of the groups `rows` (all when `None`), which are `groups` here.
     pub fn merge(&mut self, other: &IntegerSums, rows: Option<&[u32]>, groups: &[u32]) {
         self.raise_bound(other.bound);
         match (self.is_wide, other.is_wide) {
@@ -360,19 +367,24 @@ pub(super) fn merge_each<A, B: Copy>(
 #[derive(Clone, Debug, Default)]
 pub struct WideSums {
     pub(super) sums: Vec<i128>,
+    /// Whether some sum left 128 bits; the sums are wrong then.
     pub overflowed: bool,
 }
 
 impl WideSums {
+    /// Makes room for groups below `groups`; new sums are 0.
     pub fn resize(&mut self, groups: usize) {
         self.sums.resize(groups, 0);
     }
+    /// Bytes held, for the memory budget.
     pub fn bytes(&self) -> usize {
         self.sums.capacity() * 16
     }
+    /// The sum of a group, unless `overflowed`.
     pub fn get(&self, group: usize) -> i128 {
         self.sums[group]
     }
+    /// Adds a batch's values, one for each row of `groups`.
     pub fn update(&mut self, groups: RowGroups<'_>, values: &[i128]) {
         match groups {
             RowGroups::Single(_) => {
@@ -395,6 +407,7 @@ impl WideSums {
         self.sums[group] = sum;
         self.overflowed |= over;
     }
+    /// Adds the other's sums of the groups `rows` (all when `None`), which are `groups` here.
     pub fn merge(&mut self, other: &WideSums, rows: Option<&[u32]>, groups: &[u32]) {
         self.overflowed |= other.overflowed;
         for (at, group) in groups.iter().enumerate() {
@@ -407,12 +420,14 @@ impl WideSums {
 /// Sums of floats. A sum of finite values that is not finite is an overflow.
 #[derive(Clone, Debug, Default)]
 pub struct FloatSums {
+    /// The sum of each group.
     pub sums: Vec<f64>,
     /// Some value was not finite, so a sum may rightly be so.
     pub(super) not_finite: bool,
 }
 
 impl FloatSums {
+    /// Adds a batch's values, one for each row of `groups`. Panics when a group has no room.
     pub fn update(&mut self, groups: RowGroups<'_>, values: &[f64]) {
         self.not_finite = self.not_finite || !all_finite(values);
         let sums = &mut self.sums[..];
@@ -426,10 +441,12 @@ impl FloatSums {
             RowGroups::Runs(runs) => add_each(runs.each(), |row| values[row], sums),
         }
     }
+    /// Adds the other's sums of the groups `rows` (all when `None`), which are `groups` here.
     pub fn merge(&mut self, other: &FloatSums, rows: Option<&[u32]>, groups: &[u32]) {
         self.not_finite |= other.not_finite;
         merge_each(&mut self.sums, &other.sums, rows, groups, |a, b| *a += b);
     }
+    /// Whether a sum of the groups `[start, end)` is not finite though all values were.
     pub fn overflowed(&self, start: usize, end: usize) -> bool {
         !self.not_finite && !all_finite(&self.sums[start..end])
     }

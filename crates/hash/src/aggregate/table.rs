@@ -13,8 +13,10 @@ use super::layout::KeyLayout;
 /// Slots of a new table: a few groups cost one small allocation.
 const SLOTS_MIN: usize = 64;
 
+/// Keys, each with a number: 0 for the first that came, and so on.
 #[derive(Debug)]
 pub struct GroupTable {
+    /// The keys by group number.
     pub keys: KeyStore,
     slots: Vec<u64>,
     /// The place of a hash: `fragment >> shift`, fragment being its high 32 bits.
@@ -22,6 +24,7 @@ pub struct GroupTable {
 }
 
 impl GroupTable {
+    /// An empty table, which takes memory at its first key.
     pub fn new(layout: &KeyLayout) -> Self {
         GroupTable { keys: KeyStore::new(layout), slots: vec![], shift: 32 }
     }
@@ -42,12 +45,15 @@ impl GroupTable {
         }
         table
     }
+    /// Number of groups.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
+    /// Whether there is no group.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
+    /// Bytes of slots and keys.
     pub fn bytes(&self) -> usize {
         self.slots.len() * 8 + self.keys.bytes()
     }

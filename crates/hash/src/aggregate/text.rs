@@ -18,6 +18,7 @@ const CHUNK_BYTES_MAX: usize = 4 << 20;
 /// Garbage is tolerated up to this and twice what lives.
 const GARBAGE_BYTES_MIN: usize = 1 << 20;
 
+/// One byte string a row, or none yet.
 #[derive(Debug, Default)]
 pub struct TextColumn {
     views: Vec<u128>,
@@ -28,15 +29,19 @@ pub struct TextColumn {
 }
 
 impl TextColumn {
+    /// Number of rows, unset ones included.
     pub fn len(&self) -> usize {
         self.views.len()
     }
+    /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
+    /// Bytes held, garbage included.
     pub fn bytes_held(&self) -> usize {
         self.views.capacity() * 16 + self.chunks.iter().map(Vec::capacity).sum::<usize>()
     }
+    /// Whether the row has a string.
     #[inline]
     pub fn is_set(&self, row: usize) -> bool {
         self.views[row] != UNSET
@@ -45,6 +50,7 @@ impl TextColumn {
     pub fn resize(&mut self, len: usize) {
         self.views.resize(len, UNSET);
     }
+    /// The row's string; empty when it is unset.
     #[inline]
     pub fn get(&self, row: usize) -> &[u8] {
         let length = view_length(self.views[row]);
@@ -58,6 +64,7 @@ impl TextColumn {
             &self.chunks[chunk][offset..offset + length]
         }
     }
+    /// Appends a row.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         let view = self.store(bytes);
@@ -68,6 +75,7 @@ impl TextColumn {
     pub fn push_view(&mut self, view: u128) {
         self.views.push(view);
     }
+    /// Replaces the row's string.
     pub fn set(&mut self, row: usize, bytes: &[u8]) {
         let old = view_length(self.views[row]);
         if self.views[row] != UNSET && old > INLINE_BYTES {

@@ -16,7 +16,7 @@
 //!                                   finish -> JoinTable: find(codes) -> first row of each; next -> the others
 //! ```
 //! Rows with equal keys are chained: `next[row]` is the following row plus one, 0 at the end. There is no `next` when
-//! no two rows share a key. Keys given as hashes chain all rows of one hash, and whoever probes compares the keys.
+//! no two rows share a key. Keys given as hashes chain all rows of one hash, and the caller compares the keys.
 //!
 //! Arrays and slots hold 32 bits a key. Where keys are unique and the build columns fit (`payload.rs`), those bits are
 //! the columns themselves, and row numbers are never made.
@@ -77,6 +77,7 @@ pub enum JoinKeys {
 /// How codes follow one another from row to row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOrder {
+    /// In no order, as far as is known.
     Any,
     /// Ascending, with repetitions.
     Sorted,
@@ -84,6 +85,7 @@ pub enum KeyOrder {
     Ascending,
 }
 
+/// How a table finds rows; the table at the head of this file says when each is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinTableKind {
     RowNumbers,
@@ -111,8 +113,11 @@ impl JoinTableKind {
 /// A table that is decided on but not yet allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinShape {
+    /// The kind of table.
     pub kind: JoinTableKind,
+    /// What is known of the keys.
     pub keys: JoinKeys,
+    /// Build rows, at most; more than that must not be inserted.
     pub rows: usize,
     /// Work for this many workers.
     pub partitions: u64,
@@ -224,6 +229,7 @@ impl JoinShape {
             _ => slots::bytes(self.rows, self.keys) + chains,
         }
     }
+    /// Allocates the table for filling; `bytes` says how much memory that takes.
     pub fn allocate(self) -> JoinFilling {
         let table = match (self.kind, self.keys) {
             (JoinTableKind::Bits, JoinKeys::Codes { range, .. }) => {
@@ -262,10 +268,11 @@ pub struct JoinFilling {
 }
 
 impl JoinFilling {
+    /// What was decided on.
     pub fn shape(&self) -> &JoinShape {
         &self.shape
     }
-    /// True when `insert` has nothing to do, so that nobody need make codes.
+    /// True when `insert` has nothing to do, so that no codes need be made.
     pub fn is_done(&self) -> bool {
         matches!(self.table, Filling::RowNumbers)
     }
@@ -374,9 +381,11 @@ pub struct JoinTable {
 }
 
 impl JoinTable {
+    /// The shape that the table was built in; after a new start that of the second filling.
     pub fn shape(&self) -> &JoinShape {
         &self.shape
     }
+    /// The kind of table.
     pub fn kind(&self) -> JoinTableKind {
         self.shape.kind
     }
@@ -395,6 +404,7 @@ impl JoinTable {
             _ => None,
         }
     }
+    /// Bytes of the table, chains included.
     pub fn bytes(&self) -> usize {
         let form = match &self.form {
             Form::RowNumbers { .. } => 0,

@@ -6,7 +6,7 @@
 //!  table   2 slots a row; a key's first bucket is slot(hash, buckets), its high hash bits
 //!  tag     the code itself when all codes fit 32 bits: equal tags are equal keys
 //!          otherwise the hash's low half; then `codes[row]` decides (codes of more than 32 bits),
-//!          or whoever probes compares the keys (hashed keys)
+//!          or the caller of the probe compares the keys (hashed keys)
 //!  next    as in the other tables
 //! ```
 //! A partition is a range of leading hash bits, hence a range of buckets; overflow wraps at its end. Built for one
@@ -27,7 +27,7 @@ use simd::prefetch;
 
 /// Slots of a bucket: a cache line.
 const BUCKET: usize = 8;
-/// Rows looked up together: their buckets fit the first-level cache beside everything else.
+/// Rows looked up together: their buckets fit the first-level cache together with everything else.
 const GROUP: usize = 128;
 /// Tables smaller than this stay in the second-level cache, and prefetching only costs.
 const PREFETCH_BYTES_MIN: usize = 512 << 10;
@@ -61,7 +61,8 @@ impl Tags {
     }
 }
 
-/// Entries beside codes are only entries; beside parts of hashes they lead to the code or the key.
+/// Whether slots can hold payloads: next to a whole code any entry will do; next to a part of a hash the entry must
+/// be the row number that leads to the code or the key.
 pub(super) fn holds_payloads(keys: JoinKeys) -> bool {
     Tags::of(keys) == Tags::Code
 }
@@ -126,7 +127,7 @@ impl SlotsFilling {
         }
     }
 
-    /// `entries`: of each code what its slot is to hold beside the tag.
+    /// Puts codes into the partition. `entries`: what each code's slot is to hold next to the tag.
     pub(super) fn insert(&self, partition: u64, entries: &[u32], codes: &[u64]) {
         let busy = &self.busy[partition as usize];
         assert!(!busy.swap(true, Acquire), "two workers fill one partition");
@@ -140,9 +141,9 @@ impl SlotsFilling {
 
     /// Puts rows in while other workers do the same, anywhere in the table: the original system's single shared table.
     /// A slot goes from free to a row, and from a row to a later row of the same key whose chain goes on at the row
-    /// before; each step is one compare-and-swap, and whoever loses one looks at the slot again. Slots never become
-    /// free, so a key that was passed over in front of a free slot cannot appear there afterwards, and a key is in one
-    /// slot.
+    /// before; each step is one compare-and-swap, and a worker that loses one looks at the slot again. Slots never
+    /// become free, so a key that was passed over in front of a free slot cannot appear there afterwards, and a key
+    /// is in one slot.
     pub(super) fn insert_shared(&self, entries: &[u32], codes: &[u64]) {
         assert_eq!(self.partition_bits, 0, "a shared table has no partitions");
         let slots = self.slots.part(0);
@@ -181,7 +182,7 @@ impl SlotsFilling {
                         next.store(held as u32, Relaxed);
                     }
                 }
-                // Released, so that whoever finds the row finds its code; acquired as `held` was.
+                // Released, so that a worker that finds the row finds its code; acquired as `held` was.
                 match slot.compare_exchange_weak(held, own, AcqRel, Acquire) {
                     Ok(_) => {
                         if held != 0 && !self.duplicates.load(Relaxed) {

@@ -1,4 +1,8 @@
 //! One suite for every kind of table: random keys, with and without duplicates, in one and several partitions.
+//!
+//! `check` fills a table batch by batch, starts again where `finish` asks for it, and compares every key's rows with
+//! a hash map's; it also holds `JoinTable::bytes` against what `JoinShape::bytes` announced. The other tests take the
+//! cases that random keys miss: rows without a code, crowded hashes, partitions and shared tables filled by threads.
 
 use std::collections::HashMap;
 

@@ -12,8 +12,11 @@ use types::{Type, Value};
 /// Where an argument's values and filter are among the program's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ArgumentInput {
+    /// Expression that gives the values; `None` for calls without an argument, such as `count(*)`.
     pub value: Option<usize>,
+    /// Expression of the FILTER clause; `None` admits every row.
     pub filter: Option<usize>,
+    /// Each distinct value of a group counts once.
     pub distinct: bool,
 }
 
@@ -22,15 +25,20 @@ pub(super) struct ArgumentInput {
 pub(super) struct Calls {
     /// To be evaluated over each batch; groups first, as they come.
     pub expressions: Vec<Expr>,
+    /// Places of the group columns among `expressions`.
     pub groups: Vec<usize>,
+    /// Inputs of the states, without repetition, in the order of `states`.
     pub arguments: Vec<ArgumentInput>,
+    /// The states that each group keeps.
     pub states: StateSpec,
+    /// For each call of the query, in order: how its result is made from the states, and its type.
     pub finishes: Vec<(Finish, Type)>,
     known_expressions: Places,
     known_arguments: Places,
 }
 
 impl Calls {
+    /// Analyses the group expressions and calls of one aggregation; equal parts share one place.
     pub fn new(groups: &[Expr], aggregates: &[AggregateCall]) -> Self {
         let mut calls = Calls::default();
         for group in groups {
@@ -149,6 +157,7 @@ impl Calls {
     }
 }
 
+/// What is computed of the moments of pairs for a function of two arguments.
 pub(crate) fn measure(pairing: Pairing) -> PairMeasure {
     use PairMeasure as M;
     match pairing {

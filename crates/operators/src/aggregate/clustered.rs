@@ -30,7 +30,7 @@ use crate::pipeline::{Flow, Local, Push, Source, Transform, Work, local_state};
 const OWN_SHARE_MIN: f64 = 0.5;
 /// So many of the blocks must be clustered.
 const CLUSTERED_SHARE_MIN: f64 = 0.75;
-/// What a group takes with its states, and once more when it comes out, roughly.
+/// An estimate of the bytes that a group takes with its states, and once more when it is delivered.
 const GROUP_BYTES: f64 = 96.0;
 /// Fewer groups a block than this are merged at the end at no cost worth saving.
 const GROUPS_PER_BLOCK_MIN: f64 = 64.0;
@@ -38,9 +38,10 @@ const GROUPS_PER_BLOCK_MIN: f64 = 64.0;
 /// The keys that only this block has: `low..=high`; `None` when there are none.
 type OwnKeys = Option<(i64, i64)>;
 
+/// The aggregation over a clustered key: finishes groups block by block, and merges those that several blocks share.
 pub struct Clustered {
     aggregate: Arc<Aggregate>,
-    /// What blocks have for themselves, ascending.
+    /// The key ranges that belong to a single block, ascending.
     own: Vec<(i64, i64)>,
     rest: Mutex<Rest>,
 }
@@ -89,6 +90,7 @@ impl Clustered {
         query.metrics.state(plan.id, "groups by", "clustered key, block by block");
         Ok(Some(Clustered::new(aggregate.clone(), own)))
     }
+    /// `own` has the keys that belong to each block alone.
     pub(super) fn new(aggregate: Arc<Aggregate>, own: Vec<OwnKeys>) -> Arc<Clustered> {
         let mut own: Vec<(i64, i64)> = own.into_iter().flatten().collect();
         own.sort_unstable();
@@ -100,12 +102,13 @@ impl Clustered {
         };
         Arc::new(Clustered { aggregate, own, rest: Mutex::new(rest) })
     }
-    /// What the block with keys from `first` to `last` has for itself. Nothing of what another block owns lies between
-    /// its keys, so it need not be known which block it is.
+    /// What the block with keys from `first` to `last` has for itself. Nothing of what another block owns lies
+    /// between its keys, so it need not be known which block it is.
     fn own(&self, first: i64, last: i64) -> OwnKeys {
         let at = self.own.partition_point(|(_, high)| *high < first);
         self.own.get(at).copied().filter(|(low, _)| *low <= last)
     }
+    /// The streaming part: delivers each unit's complete groups and puts the others aside for the merge.
     pub fn transform(self: &Arc<Self>) -> Arc<dyn Transform> {
         Arc::new(ClusteredGroups(self.clone()))
     }
@@ -161,9 +164,9 @@ fn scanned_column(
     }
 }
 
-/// What each block has for itself, from the blocks' least and greatest keys; `None` when they are not clustered. A block
-/// whose least key is above its greatest has no rows. A block's own keys lie above all keys of the blocks before it, in
-/// the order of their least keys, and below the least key of the next.
+/// What each block has for itself, from the blocks' least and greatest keys; `None` when they are not clustered. A
+/// block whose least key is above its greatest has no rows. A block's own keys lie above all keys of the blocks
+/// before it, in the order of their least keys, and below the least key of the next.
 pub(super) fn own_keys(least: &[i64], greatest: &[i64]) -> Option<Vec<OwnKeys>> {
     let filled = |at: &usize| least[*at] <= greatest[*at];
     let mut order: Vec<usize> = (0..least.len().min(greatest.len())).filter(filled).collect();

@@ -11,7 +11,7 @@
 //!
 //! When groups are few but a worker's pairs overflow, one partition could not hold the pairs of its groups: then
 //! pairs become whole ones and are partitioned by the hash of the whole pair, so that one group's values spread over
-//! all partitions. All workers do the same: whoever needs to know first decides.
+//! all partitions. All workers do the same: the first that has to know decides.
 
 use arrow_buffer::BooleanBuffer;
 use hash::aggregate::{
@@ -30,6 +30,7 @@ const SEEN_MIN: usize = if cfg!(test) { 50 } else { 4096 };
 
 /// A DISTINCT argument: its number, and the layouts of its pairs.
 pub(super) struct PairLayout {
+    /// Its number among the aggregation's arguments.
     pub argument: usize,
     /// The words of the group key, then the value.
     pub whole: KeyLayout,
@@ -38,17 +39,20 @@ pub(super) struct PairLayout {
 }
 
 impl PairLayout {
+    /// `groups` is the layout of the group key, `ty` the argument's type; NULLs never enter a set.
     pub fn new(argument: usize, groups: &KeyLayout, ty: Type) -> Self {
         let value = KeyColumn { ty, nullable: false };
         PairLayout { argument, whole: groups.extended(value), numbered: KeyLayout::numbered(value) }
     }
 }
 
+/// A worker's set of pairs for one DISTINCT argument.
 pub(super) struct Pairs {
     /// Which of the aggregation's pairs these are.
     at: usize,
     /// Pairs bear group numbers; otherwise they are whole.
     numbered: bool,
+    /// The pairs in memory, without repetition except while numbered pairs are collected.
     pub table: GroupTable,
     /// Whole pairs emptied from the table, or numbered ones whose groups are in the worker's partitions; empty or
     /// `PARTITIONS`.
@@ -70,6 +74,7 @@ impl Aggregate {
 }
 
 impl Pairs {
+    /// An empty set for the pair layout `at` of the aggregation.
     pub fn new(aggregate: &Aggregate, at: usize) -> Self {
         let numbered = !aggregate.groups.is_empty();
         let layout = &aggregate.pairs[at];
@@ -85,9 +90,11 @@ impl Pairs {
             partition_bytes: 0,
         }
     }
+    /// Bytes of the table and of the partitions.
     pub fn bytes(&self) -> usize {
         self.table.bytes() + self.partition_bytes
     }
+    /// Whether pairs hold the group's number rather than its key; so it is when the query has group columns.
     pub fn is_numbered(&self) -> bool {
         self.numbered
     }

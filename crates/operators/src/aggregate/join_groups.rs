@@ -5,13 +5,13 @@
 //!  orders   --probe--> row of each order's customer --> counts[row] += 1       no joined row is made, no key grouped
 //!  build rows, all (outer) or those that were met (inner): c_custkey, counts
 //! ```
-//! Where the groups contain the keys that the build side is unique on, and nothing but build columns, a group is a build
-//! row. Its number is what the probe finds, so the states stand in the order of the build rows, and what the groups
-//! carry is taken from these. Each worker has states of its own; they are added up at the end.
+//! Where the groups contain the keys that the build side is unique on, and nothing but build columns, a group is a
+//! build row. Its number is what the probe finds, so the states stand in the order of the build rows, and what the
+//! groups carry is taken from these. Each worker has states of its own; they are added up at the end.
 //!
 //! Only for sums and counts of probe columns: their empty state is known (nothing, NULL), which a build row without a
-//! partner has in an outer join. There an argument must be a column as it is, for padding makes it NULL; an expression
-//! could make something of that.
+//! partner has in an outer join. There an argument must be a column as it is, for padding makes it NULL; an
+//! expression could make something of that.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -31,9 +31,9 @@ use crate::hash_join::HashJoin;
 use crate::hash_join::partners::Partners;
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 
-/// Rows to be joined for each build row, at least: states of rows that nobody meets are wasted.
+/// Rows to be joined for each build row, at least: the states of unmatched build rows are wasted.
 const ROWS_PER_GROUP_MIN: f64 = 1.0;
-/// What a build row takes with its table and states, roughly.
+/// An estimate of the bytes that a build row takes with its table entry and states.
 const ROW_BYTES: f64 = 64.0;
 /// More build rows than this are not expected to fit a cache anyhow, once for each worker.
 const BUILD_ROWS_MAX: f64 = (1 << 22) as f64;
@@ -52,6 +52,7 @@ enum Column {
     },
 }
 
+/// A hash join and the aggregation above it, with the states kept by build row.
 pub struct JoinGroups {
     node: NodeId,
     join: Arc<HashJoin>,
@@ -253,15 +254,19 @@ impl JoinGroups {
         }))
     }
 
+    /// The join whose build side makes the groups.
     pub fn join(&self) -> &Arc<HashJoin> {
         &self.join
     }
+    /// The probe side's sink: finds each row's build row and updates that row's states.
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
         Arc::new(JoinGroupsSink(self.clone()))
     }
+    /// The step that merges the workers' states, and is done before the source begins.
     pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {
         Arc::new(JoinGroupsMerge(self.clone()))
     }
+    /// The groups' rows; to be read once the merge step is done.
     pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
         Arc::new(JoinGroupsSource(self.clone()))
     }

@@ -1,4 +1,10 @@
 //! A worker's part of an aggregation: numbering the groups of each batch and updating their states.
+//!
+//! `LocalGroups` is a worker's state of the sink. The groups in memory are numbered from 0; keys, states and DISTINCT
+//! pairs are kept by that number. `Index` is the present way of numbering and only ever moves towards the general
+//! ones: ordered, direct, hash, passing. A table that reaches its limit is emptied into `partitions`, after which
+//! numbers begin anew. All memory is charged to the budget as it grows; a worker that is refused, or of a query that
+//! is held, writes its partitions to files (`spilled`).
 
 use std::sync::Arc;
 
@@ -28,21 +34,31 @@ const RUNLESS_BATCHES: u32 = 15;
 pub(super) enum Index {
     /// There are no group columns.
     Single,
+    /// Keys have ascended so far.
     Ordered(Ordered),
+    /// An array over the key's bounds.
     Direct(DirectMap),
+    /// The hash table, after a look at small codes and runs of equal keys.
     Hash,
     /// Every row or run is a group of its own until partitions are merged.
     Passing,
 }
 
+/// One worker's groups and their states; kept by the query from work order to work order.
 pub(super) struct LocalGroups {
+    /// The strategy in use; it changes when the input does not suit it.
     pub index: Index,
+    /// The keys of the groups in memory; a group's number is its place here.
     pub table: GroupTable,
+    /// The states, by the group's number.
     pub states: States,
     /// Groups of earlier tables; empty or `PARTITIONS`.
     pub partitions: Vec<Groups>,
+    /// For each DISTINCT argument, its set of pairs.
     pub pairs: Vec<Pairs>,
+    /// Groups found by bit masks over a block's codes.
     pub masked: Masked,
+    /// Groups summed by cells over a block's codes.
     pub cells: CellGroups,
     codes: SmallCodes,
     runs: Runs,
@@ -61,6 +77,7 @@ pub(super) struct LocalGroups {
 }
 
 impl LocalGroups {
+    /// No groups; without group columns, the single group with its initial states.
     pub fn new(aggregate: &Aggregate) -> Self {
         let strategies = &aggregate.strategies;
         let mut states = States::new(&aggregate.spec);
@@ -100,6 +117,7 @@ impl LocalGroups {
             None => Index::Hash,
         }
     }
+    /// Whether some groups have left the table for the partitions.
     pub fn is_flushed(&self) -> bool {
         !self.partitions.is_empty()
     }
@@ -113,6 +131,7 @@ impl LocalGroups {
         (self.table.keys, self.states, segments)
     }
 
+    /// Adds the rows of a batch. `tag` is the number of its unit; a batch too wide to be evaluated at once is halved.
     pub fn consume(&mut self, aggregate: &Aggregate, batch: &Batch, tag: u64, work: &Work<'_>) -> Result<()> {
         if batch.rows == 0 {
             return Ok(());
@@ -372,7 +391,8 @@ impl LocalGroups {
     }
 
     /// The table's groups as they lie there, with the rows of each partition; the pairs that bear their numbers go
-    /// into partitions. For a worker's end. `None`: some groups are in partitions already, `flush` puts the rest there.
+    /// into partitions. For a worker's end. `None`: some groups are in partitions already, `flush` puts the rest
+    /// there.
     pub fn shared(&mut self, aggregate: &Aggregate) -> Option<(Arc<SharedGroups>, Vec<Vec<u32>>)> {
         if self.is_flushed() {
             return None;
@@ -414,6 +434,7 @@ impl LocalGroups {
         (table.keys, states)
     }
 
+    /// Bytes of the table, states, pairs and partitions.
     pub(super) fn bytes(&self) -> usize {
         let index = if let Index::Direct(map) = &self.index { map.bytes() } else { 0 };
         let pairs: usize = self.pairs.iter().map(Pairs::bytes).sum();
@@ -456,6 +477,7 @@ impl LocalGroups {
 /// Less than this is not worth asking for.
 const CHARGE_STEP: u64 = 1 << 20;
 
+/// The sink of an aggregation.
 pub(super) struct AggregateSink(pub std::sync::Arc<Aggregate>);
 
 impl Sink for AggregateSink {

@@ -33,8 +33,9 @@ const CELL_GROUPS_EXPECTED_MAX: f64 = 1024.0;
 pub struct CodesWanted {
     /// Columns of the scan's output whose codes must have one byte.
     pub keys: Vec<usize>,
-    /// By cells, and by masks.
+    /// Sums by cells are possible.
     pub cells: bool,
+    /// Sums by bit masks are possible.
     pub masks: bool,
     /// There were too many groups, or the codes do not suit.
     pub refused: AtomicBool,
@@ -78,6 +79,7 @@ pub(super) struct Masked {
     masks: MaskedGroups,
     /// Batches that came this way, and those of them whose products were summed without being written.
     pub batches: u64,
+    /// Batches, of those counted in `batches`, whose products were summed without being written to memory.
     pub with_products: u64,
 }
 
@@ -259,7 +261,7 @@ impl LocalGroups {
 /// What a batch's arguments are.
 struct Values<'a> {
     vectors: &'a [Vector],
-    /// Of the arguments that are summed as products; empty when none is.
+    /// Factors of the arguments that are summed as products; empty when there is none.
     factors: Vec<Factors<'a>>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  when all input is seen               merged                          by
-//!  no groups, or few in all             at once                         whoever ends the sink
-//!  every worker's keys ascended         segments chained                whoever ends the sink
+//!  no groups, or few in all             at once                         the sink's end
+//!  every worker's keys ascended         segments chained                the sink's end
 //!  one worker, nothing in partitions    not at all
 //!  direct maps of the same bounds       key range by key range          the step's orders
 //!  anything else                        partition by partition          the step's orders
@@ -33,9 +33,12 @@ const RANGES_MAX: usize = 64;
 /// What the step has to do.
 #[derive(Default)]
 pub(super) enum Merge {
+    /// The groups are merged already, or there are none.
     #[default]
     Nothing,
+    /// Direct maps, range by range of their keys.
     Ranges(Arc<Ranges>),
+    /// Hash partitions, one by one.
     Partitions(Arc<Partitions>),
 }
 
@@ -166,6 +169,7 @@ impl Aggregate {
         // The output is made once.
         let _ = self.output.set(parts);
     }
+    /// Makes the groups the output, once all are in one table.
     pub(super) fn publish_groups(&self, keys: KeyStore, states: States) {
         let mut parts = vec![];
         parts_of(&Finished::new(Some(keys), states), &mut parts);
@@ -182,6 +186,7 @@ pub(super) struct Merged<'a> {
 }
 
 impl<'a> Merged<'a> {
+    /// An empty table with room for so many groups.
     pub(super) fn new(aggregate: &'a Aggregate, groups: usize) -> Self {
         Merged {
             aggregate,
@@ -190,9 +195,11 @@ impl<'a> Merged<'a> {
             found: vec![],
         }
     }
+    /// Bytes of the table and states.
     pub(super) fn bytes(&self) -> usize {
         self.table.bytes() + self.states.bytes()
     }
+    /// Merges groups and their states.
     pub(super) fn add(&mut self, keys: &KeyStore, states: &States) {
         let hashes = keys.hashes();
         self.table.find_or_insert(&keys.view(&hashes), None, &mut self.found);
@@ -526,6 +533,7 @@ impl Aggregate {
     }
 }
 
+/// The step that merges.
 pub(super) struct AggregateMerge(pub Arc<Aggregate>);
 
 impl Step for AggregateMerge {

@@ -59,8 +59,11 @@ const DIRECT_VALUES_FREE: i128 = 1 << 16;
 /// Which ways of numbering groups may be used, and how large tables grow; tests narrow them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strategies {
+    /// Few possible keys are numbered by a small array over their codes.
     pub codes: bool,
+    /// A key of known bounds is numbered by an array over them.
     pub direct: bool,
+    /// Ascending keys are numbered without any look-up.
     pub ordered: bool,
     /// Neighbours with the same values in memory are looked up once.
     pub identical_runs: bool,
@@ -88,6 +91,7 @@ impl Strategies {
     }
 }
 
+/// One aggregation: its calls at plan time, and what its sink, merge step and source share while the query runs.
 pub struct Aggregate {
     node: NodeId,
     program: Program,
@@ -118,10 +122,12 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
+    /// `plan` has to be an Aggregate node. The settings narrow the ways of numbering groups.
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<Aggregate>> {
         Self::with_strategies(plan, Strategies::of(query))
     }
 
+    /// As `new`, with the ways of numbering groups given.
     pub(super) fn with_strategies(plan: &PhysicalPlan, strategies: Strategies) -> Result<Arc<Aggregate>> {
         let PhysicalNode::Aggregate { input, groups, aggregates } = &plan.node else {
             return Err(Error::internal("not an aggregation"));
@@ -165,10 +171,11 @@ impl Aggregate {
             products,
         }))
     }
+    /// Numbers the groups and updates their states, one worker at a time.
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
         Arc::new(local::AggregateSink(self.clone()))
     }
-    /// What this aggregation wants of the scan right below it, if it can work on codes; to be asked once.
+    /// The request of this aggregation to the scan right below it, if it can work on codes; to be asked once.
     pub fn wants_codes(&self, plan: &PhysicalPlan, query: &QueryContext) -> Option<Arc<CodesWanted>> {
         let wanted = CodesWanted::of(self, plan, query)?;
         let how = if wanted.cells { "cells or masks" } else { "masks" };
@@ -179,9 +186,11 @@ impl Aggregate {
         );
         Some(self.codes_wanted.get_or_init(|| wanted).clone())
     }
+    /// Brings the workers' groups together, once the sink has finished.
     pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {
         Arc::new(merge::AggregateMerge(self.clone()))
     }
+    /// The finished groups, once the merge step has ended.
     pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
         Arc::new(source::AggregateSource(self.clone()))
     }

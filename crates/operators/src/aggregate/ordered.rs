@@ -15,14 +15,18 @@ use vector::{Data, Vector};
 /// Groups `[start, end)` of one worker, in ascending order of their key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
+    /// Number of the first group.
     pub start: usize,
+    /// Number behind the last group.
     pub end: usize,
     first: i64,
     last: i64,
 }
 
+/// The index of an ascending key: one worker's groups as runs. Given up when a unit's keys turn out not to ascend.
 #[derive(Default)]
 pub(super) struct Ordered {
+    /// The segments so far, in the order of the groups' numbers.
     pub segments: Vec<Segment>,
     tag: Option<u64>,
 }

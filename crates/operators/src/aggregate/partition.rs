@@ -9,14 +9,18 @@ pub(super) const PARTITIONS: usize = 64;
 
 /// Keys, perhaps repeated, and the state of each.
 pub(super) struct Groups {
+    /// The group keys.
     pub keys: KeyStore,
+    /// One state for each key.
     pub states: States,
 }
 
 impl Groups {
+    /// No groups.
     pub fn new(layout: &KeyLayout, spec: &StateSpec) -> Self {
         Groups { keys: KeyStore::new(layout), states: States::new(spec) }
     }
+    /// Bytes of keys and states.
     pub fn bytes(&self) -> usize {
         self.keys.bytes() + self.states.bytes()
     }
@@ -32,27 +36,29 @@ impl Groups {
 
 /// A worker's groups that several partitions take from.
 pub(super) struct SharedGroups {
+    /// The groups, in the order of the worker's table.
     pub groups: Groups,
+    /// The hash of each key; its lowest bits name the partition.
     pub hashes: Vec<u64>,
 }
 
 /// A worker's share of a partition.
 pub(super) enum Share {
+    /// Groups that belong to this partition alone.
     Own(Groups),
     /// Rows of groups that stay where they are: keys with long texts are not copied once more.
-    Rows {
-        of: Arc<SharedGroups>,
-        rows: Vec<u32>,
-    },
+    Rows { of: Arc<SharedGroups>, rows: Vec<u32> },
 }
 
 impl Share {
+    /// The number of groups.
     pub fn len(&self) -> usize {
         match self {
             Share::Own(groups) => groups.keys.len(),
             Share::Rows { rows, .. } => rows.len(),
         }
     }
+    /// Bytes of the share; an average of the whole where it is a choice of rows.
     pub fn bytes(&self) -> usize {
         match self {
             Share::Own(groups) => groups.bytes(),

@@ -35,7 +35,7 @@ pub(super) struct Products {
 struct Chain {
     /// Places among the program's results, two or three.
     factors: Vec<usize>,
-    /// Of the product of the first two, and of all three.
+    /// Types of the product of the first two factors, and of all three.
     types: Vec<Type>,
     /// The argument that is the product of the first two of three.
     middle: Option<usize>,
@@ -134,7 +134,7 @@ fn take_apart(expression: &Expr, factors: &mut Vec<Expr>, types: &mut Vec<Type>)
 impl Chain {
     fn factors<'a>(&'a self, vectors: &'a [Vector], rows: usize) -> Option<Factors<'a>> {
         let mut factors = self.factors.iter().map(|at| factor(&vectors[*at])).collect::<Option<Vec<_>>>()?;
-        // What is written decides about the types, and whatever comes first is multiplied first.
+        // What is written decides about the types, and factors are multiplied from the left.
         let mut bounds = vec![factors[0].highest];
         for (factor, ty) in factors[1..].iter().zip(&self.types) {
             let bound = bounds[bounds.len() - 1].checked_mul(factor.highest).filter(|b| fits(*ty, *b))?;

@@ -36,6 +36,7 @@ impl Part {
 }
 
 impl Finished {
+    /// Freezes the keys; `None` for an aggregation without group columns.
     pub fn new(keys: Option<KeyStore>, states: States) -> Arc<Self> {
         Arc::new(Finished { keys: keys.map(KeyStore::freeze), states })
     }
@@ -49,6 +50,7 @@ pub(super) fn parts_of(groups: &Arc<Finished>, parts: &mut Vec<Part>) {
     parts_between(groups, 0, groups.len(), parts);
 }
 
+/// The groups `start..end` as units of at most `PART_GROUPS`.
 pub(super) fn parts_between(groups: &Arc<Finished>, start: usize, end: usize, parts: &mut Vec<Part>) {
     let mut at = start;
     while at < end {
@@ -58,6 +60,7 @@ pub(super) fn parts_between(groups: &Arc<Finished>, start: usize, end: usize, pa
     }
 }
 
+/// The source over the finished parts.
 pub(super) struct AggregateSource(pub Arc<Aggregate>);
 
 impl Source for AggregateSource {

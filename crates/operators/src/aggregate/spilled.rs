@@ -6,10 +6,10 @@
 //!  source, a unit a stream   chunk by chunk into one table; a table that grows too large empties itself into 64
 //!                            streams of its own, by other bits of the hash, and so on
 //! ```
-//! A chunk is keys, states, and the DISTINCT pairs that bear the groups' numbers in the chunk. The same group may be in
-//! many chunks: states add up. Where groups are few and DISTINCT values many, pairs are whole and have streams of their
-//! own, by the hash of the pair; then the step merges streams, as it does partitions in memory, since few groups come
-//! out.
+//! A chunk is keys, states, and the DISTINCT pairs that bear the groups' numbers in the chunk. The same group may be
+//! in many chunks: states add up. Where groups are few and DISTINCT values many, pairs are whole and have streams of
+//! their own, by the hash of the pair; then the step merges streams, as it does partitions in memory, since few
+//! groups come out.
 //!
 //! What belongs to one group is never divided: a list or a set of values of one group has to fit memory.
 
@@ -38,14 +38,14 @@ const TABLE_BYTES_MIN: usize = 1 << 20;
 pub(super) struct Spilled {
     file: Arc<SpillFile>,
     groups: Partitions,
-    /// By DISTINCT argument: whole pairs.
+    /// For each DISTINCT argument, the partitions of its whole pairs.
     pairs: Vec<Partitions>,
 }
 
 /// A part of a partition as it lies in the file.
 struct Chunk {
     groups: Groups,
-    /// By DISTINCT argument, where pairs are numbered.
+    /// For each DISTINCT argument with numbered pairs, those of the groups above.
     pairs: Vec<KeyStore>,
 }
 
@@ -88,6 +88,7 @@ impl Aggregate {
     pub(super) fn can_spill(&self) -> bool {
         !self.groups.is_empty() || !self.pairs.is_empty()
     }
+    /// Whether some worker has written groups to the file.
     pub(super) fn has_spilled(&self) -> bool {
         self.spilled.get().is_some()
     }
@@ -103,6 +104,7 @@ impl Aggregate {
     pub(super) fn merges_in_source(&self) -> bool {
         self.has_spilled() && !self.groups.is_empty() && (self.pairs.is_empty() || self.numbers_pairs())
     }
+    /// Counts the bytes written, for EXPLAIN ANALYZE.
     pub(super) fn note_spilled(&self, query: &QueryContext) {
         if let Some(spilled) = self.spilled.get() {
             count_spilled(query, self.node, spilled.file.bytes());
@@ -119,7 +121,7 @@ impl Aggregate {
         partition: impl Fn(u64) -> usize,
     ) -> Result<()> {
         let mut rows: Vec<Vec<u32>> = vec![vec![]; FANOUT];
-        // Of each group its partition and its place there.
+        // For each group its partition and its place in that partition.
         let mut places = vec![(0u32, 0u32); if pairs.is_empty() { 0 } else { keys.len() }];
         for (row, hash) in keys.hashes().iter().enumerate() {
             let at = partition(*hash);

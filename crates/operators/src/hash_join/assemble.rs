@@ -25,6 +25,7 @@ use crate::context::QueryContext;
 use crate::pipeline::{Step, Work};
 use crate::runtime_filter::{KeyFilter, KeyFilterFilling};
 
+/// The step that fills the table, the columns and the runtime filters.
 pub(super) struct BuildStep(pub Arc<HashJoin>);
 
 /// Values (rows times columns) up to which everything is one work order.
@@ -33,6 +34,7 @@ const SMALL_VALUES: usize = if cfg!(test) { 100 } else { 1 << 15 };
 /// Rows of a column copied by one work order, about.
 const COPY_ROWS: usize = if cfg!(test) { 50 } else { 1 << 18 };
 
+/// A build side that is being filled; work orders share it.
 pub(super) struct Assembly {
     input: Input,
     filling: JoinFilling,
@@ -51,7 +53,7 @@ struct Input {
     rows: usize,
     /// `None`: hashes.
     codes: Option<KeyCodes>,
-    /// Of each key over all rows, when all are integers.
+    /// Bounds of each key over all rows, when all are integers.
     bounds: Vec<KeyBounds>,
     /// What the table holds in place of row numbers.
     payload: Option<TablePayload>,
@@ -275,7 +277,8 @@ impl HashJoin {
     ) -> Result<()> {
         let mut codes = Vec::new();
         let payload = input.payload.as_ref().filter(|_| filling.shape().payload);
-        // Payloads may come in any order: workers begin at different batches, so that each makes entries for the others.
+        // Payloads may come in any order: workers begin at different batches, so that each makes entries for the
+        // others.
         let (first, count) = (batches.start, batches.len());
         let begin = match payload {
             Some(_) => count * partition as usize / filling.shape().partitions.max(1) as usize,
@@ -392,8 +395,8 @@ impl HashJoin {
     }
 }
 
-/// Everything that is to be done, as work orders: those that cannot be cut first and the shortest last, so that workers
-/// end together.
+/// Everything that is to be done, as work orders: those that cannot be cut first and the shortest last, so that
+/// workers end together.
 fn tasks(input: &Input, filling: &JoinFilling, columns: &[ColumnSlot], filters: &[FilterSlot]) -> Vec<Task> {
     let whole = columns.iter().enumerate().filter(|(_, slot)| slot.filling.is_none());
     let mut tasks: Vec<Task> = whole.map(|(column, _)| Task::Column(column)).collect();

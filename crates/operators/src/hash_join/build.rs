@@ -1,4 +1,10 @@
 //! The build side's sink: keys evaluated, columns narrowed, rows that cannot match dropped.
+//!
+//! Each worker collects `BuildBatch`es: kept columns, flat keys, their bounds and bytes, under the tag of the unit.
+//! Small pieces of one work order are joined to one batch. Bytes and rows of all workers are counted in the join,
+//! since what the assembly takes depends on both: before its state grows, a worker asks whether it should spill, and
+//! then writes all it holds to the partitions of the join's file (`spilled.rs`). `finish` hands the batches to the
+//! step (`assemble.rs`).
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +22,7 @@ use crate::collect::detached;
 use crate::context::{QueryContext, out_of_memory};
 use crate::pipeline::{Flow, Local, Sink, Work, local_state};
 
-/// Dictionaries up to this size are kept: merged to one, they spare the probe's output and whoever groups by it the
+/// Dictionaries up to this size are kept: merged to one, they spare the probe's output, and groupings above it, the
 /// strings themselves. Larger ones are rarely mergeable, and decoding them later is one thread's work.
 const DICTIONARY_VALUES_MAX: usize = 4096;
 
@@ -74,19 +80,21 @@ impl HashJoin {
 }
 
 impl HashJoin {
-    /// What a build of so many rows takes beside them: a copy of the columns, slots, and places of crowded keys.
+    /// What a build of so many rows takes in addition to them: a copy of the columns, slots, and places of crowded
+    /// keys.
     pub(super) fn assembly_bytes(&self, rows: usize, bytes: usize) -> usize {
         bytes + rows * (24 + if self.range.is_some() { CROWDED_ROW_BYTES } else { 0 })
     }
 }
 
+/// The build side's sink.
 pub(super) struct BuildSink(pub Arc<HashJoin>);
 
 #[derive(Default)]
 struct Collected {
     batches: Vec<BuildBatch>,
-    /// Small pieces of one work order's run, in its order, which become one batch: of a thousand blocks of which a few
-    /// rows are left each, everything that is done batch by batch afterwards would be done a thousand times.
+    /// Small pieces of one work order's run, in its order, which become one batch: of a thousand blocks of which a
+    /// few rows are left each, everything that is done batch by batch afterwards would be done a thousand times.
     pieces: Vec<Piece>,
     piece_rows: usize,
     bytes: usize,

@@ -11,6 +11,7 @@ use super::row_marks::RowMarks;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work};
 
+/// Delivers build rows after all probing, matched or unmatched ones.
 pub(super) struct BuildRows(pub Arc<HashJoin>);
 
 impl Source for BuildRows {

@@ -19,6 +19,7 @@ use plan::PhysicalJoinKind as Kind;
 pub(super) enum Judged<'a> {
     /// A flag a probe row.
     Probe(&'a mut [bool]),
+    /// A mark a build row.
     Build(&'a RowMarks),
 }
 

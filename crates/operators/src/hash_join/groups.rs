@@ -1,13 +1,15 @@
-//! Crowded keys of a join whose residual is a range (`l.k = r.k AND r.t <= l.t`): their rows are searched, not walked.
+//! Crowded keys of a join whose residual is a range (`l.k = r.k AND r.t <= l.t`): their rows are searched, not
+//! walked.
 //!
 //! ```text
 //!  chains of the table     key 7: 14 rows      key 8: 90,000 rows      key 9: 2 rows      key 10: 300 rows
 //!  places                                      0 ........... 89,999                       90,000 ... 90,299
 //!                                              by the range's key                         by the range's key
 //! ```
-//! All crowds share one index (`range_join/index.rs`), in which each is a run of places. A probe row that finds a crowded
-//! key asks for the rows of its range among the crowd's places; shorter chains are walked as ever. So a key that half of
-//! all rows have costs a sort, and not the square of its rows. Which keys are crowded is known once the table is filled.
+//! All crowds share one index (`range_join/index.rs`), in which each is a run of places. A probe row that finds a
+//! crowded key asks for the rows of its range among the crowd's places; shorter chains are walked as ever. So a key
+//! that half of all rows have costs a sort, and not the square of its rows. Which keys are crowded is known once the
+//! table is filled.
 //!
 //! The residual is evaluated over the pairs all the same, which also tells apart keys that share a hash.
 
@@ -35,7 +37,9 @@ const CROWD_ROWS_MIN: usize = if cfg!(test) { 4 } else { 64 };
 /// What an index of crowds takes of memory for a row, keys of numbers included.
 pub(super) const CROWDED_ROW_BYTES: usize = 96;
 
+/// The index over all crowded keys of a join, made once its table is filled.
 pub(super) struct Crowds {
+    /// Places of all crowds; a crowd is a run of places in the order of the range's key.
     pub index: RangeIndex,
     /// The build row at each place.
     rows: Vec<u32>,
@@ -46,6 +50,7 @@ pub(super) struct Crowds {
     _reservation: memory::Reservation,
 }
 
+/// Finds the crowds of a finished table and builds their index.
 pub(super) struct GroupStep(pub Arc<HashJoin>);
 
 impl Step for GroupStep {
@@ -83,7 +88,7 @@ impl Crowds {
             is_followed[row / 64] |= 1 << (row % 64);
         }
         let mut rows: Vec<u32> = Vec::new();
-        // Of each crowd its first row and where its rows end.
+        // First row and end of rows of each crowd.
         let mut crowds: Vec<(u32, usize)> = Vec::new();
         let mut chain: Vec<u32> = Vec::new();
         let mut seen = 0;
@@ -184,6 +189,7 @@ impl Crowds {
         first != NO_ROW && self.is_first[first as usize / 64] >> (first % 64) & 1 == 1
     }
 
+    /// The build row at a place of the index.
     pub fn row(&self, place: u32) -> u32 {
         self.rows[place as usize]
     }

@@ -12,12 +12,13 @@
 //! Keys that are integers become codes (`hash::KeyCodes`) and are never compared again; others are hashed, and pairs
 //! with equal hashes compared. NULL keys match nothing unless `null_equals_null`.
 //!
-//! `null_aware` joins are NOT IN and IN as a value: the keys are the comparison, the residual selects the list. A pair
-//! whose comparison is NULL makes the row's answer unknown: it does not pass an anti join, and a mark is NULL. With one
-//! key and no residual two facts decide (is the list empty, does it hold a NULL); otherwise such pairs are looked at
-//! one by one (`unknown.rs`). The list is the build side, except for BuildAnti, where it is the probe side.
+//! `null_aware` joins are NOT IN and IN as a value: the keys are the comparison, the residual selects the list. A
+//! pair whose comparison is NULL makes the row's answer unknown: it does not pass an anti join, and a mark is NULL.
+//! With one key and no residual two facts decide (is the list empty, does it hold a NULL); otherwise such pairs are
+//! looked at one by one (`unknown.rs`). The list is the build side, except for BuildAnti, where it is the probe side.
 //!
-//! A residual that is a range (`AND r.t <= l.t`) is searched among the rows of keys that many rows have (`groups.rs`).
+//! A residual that is a range (`AND r.t <= l.t`) is searched among the rows of keys that many rows have
+//! (`groups.rs`).
 //!
 //! A build side that does not fit memory goes to partitions in a file, and the probe side after it (`spilled.rs`).
 //!
@@ -62,6 +63,7 @@ use output::JoinColumns;
 use pairs::Residual;
 use state::{BuildBatch, Built};
 
+/// A hash join: keys and condition at plan time, and the build side that sink, steps and probe share.
 pub struct HashJoin {
     node: NodeId,
     kind: PhysicalJoinKind,
@@ -74,7 +76,7 @@ pub struct HashJoin {
     /// What of the residual crowded keys are searched by.
     range: Option<RangeTerms>,
     columns: JoinColumns,
-    /// The kept columns may go into the table: keys are said to be unique, and nobody asks for build rows as such.
+    /// The kept columns may go into the table: keys are said to be unique, and build rows as such are not needed.
     may_hold_payload: bool,
     fills: Vec<(FilterId, usize)>,
 
@@ -83,7 +85,7 @@ pub struct HashJoin {
     list_has_rows: AtomicBool,
     list_has_null: AtomicBool,
     assembly: Mutex<Option<Arc<Assembly>>>,
-    /// Until nobody probes any more.
+    /// Present until the last probe has ended.
     built: RwLock<Option<Arc<Built>>>,
     /// Segments that look into `built`.
     users: AtomicUsize,
@@ -93,13 +95,15 @@ pub struct HashJoin {
     held_bytes: AtomicUsize,
     held_rows: AtomicUsize,
     spilled: OnceLock<spilled::Spilled>,
-    /// The collected batches, of no use once all is built. Whoever probes first frees them: while the build is being
+    /// The collected batches, of no use once all is built. The first probe frees them: while the build is being
     /// completed, every other worker waits.
     leftovers: Mutex<Vec<BuildBatch>>,
     has_leftovers: AtomicBool,
 }
 
 impl HashJoin {
+    /// `plan` has to be a HashJoin node. Also decides whether kept columns may go into the table, and whether the
+    /// sides may spill.
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<HashJoin>> {
         let join = Self::plan(plan, query, &[])?;
         let may_hold_payload = query.settings.table_payload
@@ -113,7 +117,7 @@ impl HashJoin {
         Ok(Arc::new(HashJoin { may_hold_payload, can_spill, ..join }))
     }
 
-    /// A join that keeps the build columns `also` beside those that it puts out.
+    /// A join that keeps the build columns `also` in addition to those that it puts out.
     pub(crate) fn keeping(
         plan: &PhysicalPlan,
         query: &QueryContext,
@@ -209,6 +213,7 @@ impl HashJoin {
     pub fn group_step(self: &Arc<Self>) -> Option<Arc<dyn Step>> {
         self.range.is_some().then(|| Arc::new(groups::GroupStep(self.clone())) as Arc<dyn Step>)
     }
+    /// Looks probe batches up in the finished table.
     pub fn probe(self: &Arc<Self>) -> Arc<dyn Transform> {
         Arc::new(probe::Probe(self.clone()))
     }

@@ -1,4 +1,9 @@
-//! What a join keeps of its build side, and how its output is put together. Nested-loop joins use it too.
+//! What a join keeps of its build side, and how its output is put together. Nested-loop and range joins use it too.
+//!
+//! `JoinColumns` is made at plan time. Kept build columns are those of the output and those that the residual reads,
+//! in ascending order without repetition; all other parts of a join name them by their place in this list. The probe
+//! asks for batches of pairs as it goes, and at a batch's end for the probe rows that the kind of join delivers by
+//! whether they matched (`emit_judged`); the source of build rows asks for padded batches.
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use plan::{JoinOutput, OutputColumn, PhysicalJoinKind as Kind};
@@ -15,15 +20,17 @@ enum Output {
     Mark,
 }
 
+/// Which build columns a join keeps, and the columns that it puts out.
 pub(crate) struct JoinColumns {
     /// Build columns that are kept, ascending, and their types.
     pub kept: Vec<usize>,
+    /// The types of the kept columns, in the same order.
     pub kept_types: Vec<Type>,
     output: Vec<Output>,
 }
 
 impl JoinColumns {
-    /// `also`: build columns needed beside those in the output.
+    /// `also`: build columns needed in addition to those in the output.
     pub fn new(
         output: &[JoinOutput],
         columns: &[OutputColumn],
@@ -94,8 +101,8 @@ impl JoinColumns {
         Batch::new(columns, batch.rows)
     }
 
-    /// What comes out of a batch's probe rows once all their pairs were seen, by whether they matched and whether some
-    /// pair's condition was NULL where that counts (`unknown` may be empty). For joins whose condition says all.
+    /// What comes out of a batch's probe rows once all their pairs were seen, by whether they matched and whether
+    /// some pair's condition was NULL where that counts (`unknown` may be empty). For joins whose condition says all.
     pub fn emit_judged(
         &self,
         kind: Kind,

@@ -1,4 +1,9 @@
 //! Candidate pairs of probe and build rows, and the condition they must meet.
+//!
+//! A `Pairs` belongs to one worker and is used again for each batch. Its probe rows ascend, which the output and the
+//! judging of probe rows rely on; removing pairs keeps their order. `Residual` is made at plan time over the few
+//! columns that the condition reads, gathers these for the pairs at hand, and keeps the pairs for which it is TRUE. A
+//! comparison of one probe with one build column is recognised and tested without gathering (`compared.rs`).
 
 use expr::{Predicate, Selected};
 use plan::{Expr, ExprKind};
@@ -9,18 +14,23 @@ use vector::{Batch, Vector};
 /// Pairs; the lists have one length. Probe rows ascend.
 #[derive(Default)]
 pub(crate) struct Pairs {
+    /// Row numbers in the probe batch.
     pub probe: Vec<u32>,
+    /// Row numbers in the build side, one for each of `probe`.
     pub build: Vec<u32>,
 }
 
 impl Pairs {
+    /// Removes all pairs and keeps the memory.
     pub fn clear(&mut self) {
         self.probe.clear();
         self.build.clear();
     }
+    /// The number of pairs.
     pub fn len(&self) -> usize {
         self.probe.len()
     }
+    /// Appends a pair; `probe` is not below the last one's.
     #[inline(always)]
     pub fn push(&mut self, probe: u32, build: u32) {
         self.probe.push(probe);
@@ -71,8 +81,11 @@ pub(crate) struct Residual {
 /// A residual that compares a probe column with a build column (position among the kept ones).
 #[derive(Clone, Copy)]
 pub(super) struct PairComparison {
+    /// The operator between the probe value and the build value, in that order.
     pub op: Comparison,
+    /// The column of the probe batch.
     pub probe: usize,
+    /// The position of the build column among the kept ones.
     pub build: usize,
 }
 

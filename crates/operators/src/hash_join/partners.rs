@@ -1,5 +1,5 @@
-//! The probe without its output: which build row each probe row meets, for an aggregation that keeps its states by build
-//! row (`aggregate/join_groups.rs`).
+//! The probe without its output: which build row each probe row meets, for an aggregation that keeps its states by
+//! build row (`aggregate/join_groups.rs`).
 
 use plan::NodeId;
 use types::Result;
@@ -30,6 +30,7 @@ impl Partners {
 }
 
 impl HashJoin {
+    /// The join's plan node.
     pub(crate) fn node_id(&self) -> NodeId {
         self.node
     }
@@ -41,6 +42,7 @@ impl HashJoin {
     pub(crate) fn rows_built(&self) -> Result<usize> {
         Ok(self.built()?.rows)
     }
+    /// The kept columns of all build rows. An internal error before they are built.
     pub(crate) fn columns_built(&self) -> Result<Vec<Vector>> {
         Ok(self.built()?.columns.clone())
     }

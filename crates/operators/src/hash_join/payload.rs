@@ -1,5 +1,5 @@
-//! Build columns in the join table itself, where they fit its entries: `hash::Payload` packs integers; strings under small
-//! dictionaries go as codes of one merged dictionary.
+//! Build columns in the join table itself, where they fit its entries: `hash::Payload` packs integers; strings under
+//! small dictionaries go as codes of one merged dictionary.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use super::state::BuildBatch;
 /// Columns of more than this many never fit.
 const COLUMNS_MAX: usize = 8;
 
+/// How the kept columns of a build side are packed into the table's entries of 32 bits.
 pub(super) struct TablePayload {
     layout: Payload,
     columns: Vec<Column>,
@@ -19,7 +20,7 @@ pub(super) struct TablePayload {
 
 struct Column {
     ty: Type,
-    /// Of strings.
+    /// The merged dictionary of a column of strings; `None` for integers.
     dictionary: Option<MergedDictionary>,
 }
 
@@ -30,7 +31,8 @@ pub(super) fn may_fit(types: &[Type]) -> bool {
 }
 
 impl TablePayload {
-    /// Of these batches, whose integer columns are flat and have their bounds. `None` when they do not fit.
+    /// The payload for these batches, whose integer columns are flat and have their bounds. `None` when they do not
+    /// fit.
     pub fn of(batches: &[BuildBatch], types: &[Type]) -> Option<TablePayload> {
         let mut bounds = vec![KeyBounds::EMPTY; types.len()];
         for batch in batches {
@@ -61,6 +63,7 @@ impl TablePayload {
         Some(TablePayload { layout: Payload::new(&bounds)?, columns })
     }
 
+    /// The number of kept columns, all of which are in the entries.
     pub fn columns(&self) -> usize {
         self.columns.len()
     }

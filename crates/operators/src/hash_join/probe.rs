@@ -31,6 +31,7 @@ use crate::range_join::index::{Found, Search};
 const FIRST_ROUND: usize = 8;
 const ROUND_FACTOR: usize = 16;
 
+/// The transform over the probe side.
 pub(super) struct Probe(pub Arc<HashJoin>);
 
 /// Buffers kept from batch to batch.
@@ -38,12 +39,13 @@ pub(super) struct Probe(pub Arc<HashJoin>);
 pub(super) struct Buffers {
     codes: Vec<u64>,
     found: Vec<u32>,
+    /// The candidate pairs of the batch; those left after the residual are its matches.
     pub pairs: Pairs,
     /// Probe rows that matched.
     pub matched: Vec<bool>,
     /// Probe rows for which some comparison was NULL (null-aware).
     pub unknown: Vec<bool>,
-    /// Of crowded keys: what a search needs, and the runs of places whose rows are to be marked.
+    /// For crowded keys: what a search needs, and the runs of places whose rows are to be marked.
     search: Search,
     places: Vec<u32>,
     runs: Vec<(u32, u32)>,
@@ -61,14 +63,19 @@ struct ProbeLocal {
 
 /// One probe batch with what was found out about it.
 pub(super) struct Probing<'a> {
+    /// The join that is probed.
     pub join: &'a HashJoin,
+    /// The complete build side, or one part of it.
     pub built: &'a Built,
+    /// The probe batch.
     pub batch: &'a Batch,
+    /// The probe keys, one value a row of the batch.
     pub keys: &'a [Vector],
     /// Rows whose key has no NULL; `None` when all.
     pub valid: Option<&'a NullBuffer>,
     /// `built` is a part of the build: what a row's matches decide waits for the others.
     pub in_parts: bool,
+    /// The work order that probes.
     pub work: &'a Work<'a>,
 }
 
@@ -394,8 +401,8 @@ impl Probing<'_> {
         Ok(flow)
     }
 
-    /// Rows that only are judged, and by more than the range: a few rows of what each asks for are tried first, and many
-    /// more only where there was no partner among them.
+    /// Rows that only are judged, and by more than the range: a few rows of what each asks for are tried first, and
+    /// many more only where there was no partner among them.
     fn search_in_rounds(
         &self,
         crowds: &Crowds,
@@ -518,8 +525,8 @@ impl Probing<'_> {
         push(self.output(probe, |kept| self.built.gather(kept, &pairs.build)))
     }
 
-    /// A batch of the join's output: probe columns at `probe_rows` (`None`: all as they are), build columns as told by
-    /// their position among the kept ones.
+    /// A batch of the join's output: probe columns at `probe_rows` (`None`: all as they are), build columns as told
+    /// by their position among the kept ones.
     fn output(&self, probe_rows: Option<&[u32]>, build: impl Fn(usize) -> Vector) -> Batch {
         let probe = |column: usize| match probe_rows {
             None => self.batch.columns[column].clone(),

@@ -7,8 +7,8 @@ use types::Result;
 
 use crate::pipeline::Flow;
 
-/// Rows of a unit of `in_unit`: few enough that workers end together where rows are few. A multiple of 64, the rows of a
-/// word.
+/// Rows of a unit of `in_unit`: few enough that workers end together where rows are few. A multiple of 64, the rows
+/// of a word.
 const UNIT_ROWS: usize = 1 << 14;
 
 /// One bit a row, set by any worker.
@@ -18,13 +18,16 @@ pub(crate) struct RowMarks {
 }
 
 impl RowMarks {
+    /// Marks for so many rows, none set.
     pub fn new(rows: usize) -> Self {
         RowMarks { words: (0..rows.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(), rows }
     }
+    /// Whether the row is marked. Complete only once all workers have ended.
     #[inline]
     pub fn get(&self, row: u32) -> bool {
         self.words[row as usize / 64].load(Relaxed) >> (row % 64) & 1 == 1
     }
+    /// Marks a row; any worker may do so at any time.
     #[inline]
     pub fn set(&self, row: u32) {
         let (word, bit) = (&self.words[row as usize / 64], 1 << (row % 64));

@@ -1,5 +1,5 @@
-//! Joins whose build side does not fit memory: both sides in partitions in a file, joined one by one (GRACE; Kitsuregawa,
-//! Tanaka, Moto-oka, "Application of Hash to Data Base Machine and Its Architecture", 1983).
+//! Joins whose build side does not fit memory: both sides in partitions in a file, joined one by one (GRACE;
+//! Kitsuregawa, Tanaka, Moto-oka, "Application of Hash to Data Base Machine and Its Architecture", 1983).
 //!
 //! ```text
 //!  build sink, short of memory    batches go to 64 partitions by the hash of the keys; so does all that follows
@@ -43,6 +43,7 @@ const DIVIDED_SHARE_MAX: f64 = 0.8;
 /// Build batches written by one work order of the step.
 const BATCHES_PER_ORDER: usize = 64;
 
+/// The files of a join whose build side has left memory.
 pub(super) struct Spilled {
     sides: Sides,
     /// Batches that were in memory when the sink ended, in parts.
@@ -65,6 +66,7 @@ impl Sides {
 }
 
 impl HashJoin {
+    /// Whether some worker has written build rows to the file; probe rows then follow.
     pub(super) fn has_spilled(&self) -> bool {
         self.spilled.get().is_some()
     }
@@ -115,6 +117,7 @@ impl HashJoin {
         query.metrics.state(self.node, "table", "by partitions in files");
         Ok(orders)
     }
+    /// Writes one part of what was in memory when the sink ended.
     pub(super) fn spill_rest(&self, part: usize, work: &Work<'_>) -> Result<()> {
         let batches = lock(&self.sides()?.rest).get_mut(part).and_then(Option::take);
         self.spill_build(batches.unwrap_or_default(), work)
@@ -203,7 +206,7 @@ impl HashJoin {
     ) -> Result<Flow> {
         let mut piece = 0;
         let mut buffers = Buffers::default();
-        // Of each probe piece which rows have matched; with several parts only.
+        // For each probe piece, which rows have matched; with several parts only.
         let mut matched: Option<Vec<Vec<bool>>> = None;
         loop {
             let first = piece;

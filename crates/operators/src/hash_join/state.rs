@@ -11,19 +11,22 @@ use super::row_marks::RowMarks;
 
 /// Build rows as they came, narrowed.
 pub(super) struct BuildBatch {
+    /// The tag of the unit that the rows come from.
     pub tag: u64,
+    /// The number of rows.
     pub rows: usize,
     /// The kept columns.
     pub columns: Vec<Vector>,
     /// The keys, flat.
     pub keys: Vec<Vector>,
-    /// Of integer keys; empty when some key is of another type.
+    /// Bounds of each key, when all are integers; else empty.
     pub bounds: Vec<KeyBounds>,
-    /// Of the kept columns that are integers, where they may go into the table; else empty.
+    /// Bounds of the kept columns that are integers, where they may go into the table; else empty.
     pub column_bounds: Vec<KeyBounds>,
-    /// Of its columns; and of these and the keys. Whoever puts the batches together finds them here and not in vectors that
-    /// another core has made: of thousands of batches that is half a millisecond, in which all workers wait.
+    /// Bytes of the columns. Assembly reads these numbers instead of the vectors, which another core has made: for
+    /// thousands of batches that saves half a millisecond, in which all workers wait.
     pub column_bytes: usize,
+    /// Bytes of the columns and keys together.
     pub bytes: usize,
     /// The rows' entries in a table with payload, made by the first that needs them.
     pub entries: OnceLock<Vec<u32>>,
@@ -38,6 +41,7 @@ pub(super) enum Keys {
 }
 
 impl Keys {
+    /// Writes one code or hash a row to `out`, for look-ups in the table.
     pub fn encode(&self, keys: &[Vector], rows: usize, null_equals_null: bool, out: &mut Vec<u64>) {
         match self {
             Keys::Codes(codes) => codes.encode(keys, rows, out),
@@ -48,10 +52,14 @@ impl Keys {
 
 /// The build side, complete.
 pub(super) struct Built {
+    /// The number of build rows.
     pub rows: usize,
+    /// The table from codes or hashes to rows or payload.
     pub table: JoinTable,
+    /// How the keys of the table are encoded and compared.
     pub keys: Keys,
-    /// The kept columns, all rows; row numbers of the table are places in them. None of them where the table has them.
+    /// The kept columns, all rows; row numbers of the table are places in them. None of them where the table has
+    /// them.
     pub columns: Vec<Vector>,
     /// Where the table's entries are the kept columns, and not row numbers.
     pub payload: Option<TablePayload>,

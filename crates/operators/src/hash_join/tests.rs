@@ -29,15 +29,18 @@ pub(crate) const KINDS: [Kind; 9] = [
     Kind::ProbeMark,
 ];
 
+/// A generator of numbers for tests (xorshift); its seed must not be 0.
 pub(crate) struct Random(pub u64);
 
 impl Random {
+    /// A number below `n`; 0 for an `n` of 0.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % n.max(1)
     }
+    /// True in so many cases of a hundred.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -51,11 +54,14 @@ pub(crate) fn query(settings: ExecutionSettings, plan: &PhysicalPlan) -> QueryCo
 /// A side of a join: its rows, typed.
 #[derive(Clone)]
 pub(crate) struct Side {
+    /// The types of the columns.
     pub types: Vec<Type>,
+    /// The rows, in the order of the input; each has a value for each column.
     pub rows: Vec<Row>,
 }
 
 impl Side {
+    /// A plan node with these columns; the rows are fed by hand.
     pub fn plan(&self) -> PhysicalPlan {
         let output = self
             .types
@@ -107,11 +113,17 @@ fn vector_in_some_form(ty: Type, values: &[Value], random: &mut Random) -> Vecto
     Vector::dictionary(codes.into(), Arc::new(Vector::from_values(ty, &distinct)), flat.validity().cloned())
 }
 
+/// What a join is made of, as `compose` would wire it.
 pub(crate) struct Parts {
+    /// The build side's sink.
     pub sink: Arc<dyn Sink>,
+    /// The steps between build and probe, in order.
     pub steps: Vec<Arc<dyn Step>>,
+    /// The transform over the probe side.
     pub probe: Arc<dyn Transform>,
+    /// Whether the probe puts rows out, and not only marks build rows.
     pub emits: bool,
+    /// The source of build rows after all probing, if the kind of join has one.
     pub build_rows: Option<Arc<dyn Source>>,
 }
 

@@ -15,8 +15,11 @@ use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 /// The batches of one worker.
 pub(super) type Collected = Local;
 
+/// Collects the kept columns.
 pub(super) struct BuildSink(pub Arc<NestedLoopJoin>);
+/// Joins the collected batches end to end.
 pub(super) struct BuildStep(pub Arc<NestedLoopJoin>);
+/// Delivers build rows after all probing, matched or unmatched ones.
 pub(super) struct BuildRows(pub Arc<NestedLoopJoin>);
 
 impl Sink for BuildSink {

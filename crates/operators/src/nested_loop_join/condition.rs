@@ -6,6 +6,7 @@ use plan::{Expr, ExprKind};
 use types::Result;
 use vector::{Batch, Data, Vector};
 
+/// The condition as a program over the columns that it reads.
 pub(super) struct Condition {
     program: Program,
     inputs: Vec<PairInput>,

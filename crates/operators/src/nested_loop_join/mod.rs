@@ -4,8 +4,8 @@
 //!  build input --> sink: narrowed columns --> step: end to end --> probe: loops --> build rows
 //! ```
 //! The side with fewer rows (of the batch) is walked row by row, its values as constants, and the condition runs over
-//! the other side's vectors as they are: nothing is gathered before a pair is known to match. A build side of one row,
-//! as scalar subqueries are, costs one evaluation a batch.
+//! the other side's vectors as they are: nothing is gathered before a pair is known to match. A build side of one
+//! row, as scalar subqueries are, costs one evaluation a batch.
 //!
 //! Many rows that the condition compares by order are searched instead (`range_join`).
 //!
@@ -29,6 +29,7 @@ use crate::hash_join::row_marks::RowMarks;
 use crate::pipeline::{Sink, Source, Step, Transform};
 use condition::Condition;
 
+/// A join by nested loops: its condition, and the build side that sink, step and probe share.
 pub struct NestedLoopJoin {
     node: NodeId,
     kind: PhysicalJoinKind,
@@ -50,6 +51,7 @@ struct Built {
 }
 
 impl NestedLoopJoin {
+    /// `plan` has to be a NestedLoopJoin node.
     pub fn new(plan: &PhysicalPlan, _query: &QueryContext) -> Result<Arc<NestedLoopJoin>> {
         let PhysicalNode::NestedLoopJoin { probe, build, kind, predicate, null_aware, output, .. } =
             &plan.node
@@ -85,6 +87,7 @@ impl NestedLoopJoin {
     pub fn build_step(self: &Arc<Self>) -> Arc<dyn Step> {
         Arc::new(build::BuildStep(self.clone()))
     }
+    /// Compares probe batches with the build side, which has to be complete.
     pub fn probe(self: &Arc<Self>) -> Arc<dyn Transform> {
         Arc::new(probe::Probe(self.clone()))
     }

@@ -1,4 +1,9 @@
-//! The loops.
+//! The probe: a batch against all build rows, by loops over the side with fewer rows.
+//!
+//! The row of the outer loop becomes constants, and the condition is evaluated over the inner side's vectors. Pairs
+//! that come out are gathered until a batch is full; many matches of one build row leave as a batch of their own.
+//! Probe rows that only need a verdict end with their first decisive pair, and matched build rows are marked for the
+//! source of build rows. Each worker has buffers of its own; the build side is only read, apart from the marks.
 
 use std::sync::Arc;
 
@@ -10,6 +15,7 @@ use super::condition::Outcome;
 use super::{Built, NestedLoopJoin};
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 
+/// The transform over the probe side.
 pub(super) struct Probe(pub Arc<NestedLoopJoin>);
 
 /// Matches of one build row from which on they go out as a batch of their own, the build row as constants.

@@ -1,4 +1,9 @@
-//! Passing batches through the transforms to the sink, with small batches merged on the way.
+//! The stages behind a source: batches pass through the transforms to the sink, with small ones merged on the way.
+//!
+//! A `Chain` is shared by all workers; a `ChainLocal` is one worker's state, with a stage for each transform and one
+//! for the sink. Stages that have a cost per batch get small batches merged; what is held back keeps its place in the
+//! order and leaves at the end of the unit at the latest. `PipelineSegment` pushes batches into stage 0 and flushes
+//! after each unit. With EXPLAIN ANALYZE each stage measures its time together with all below it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,7 +42,9 @@ fn wide_bytes(batch: &Batch) -> u64 {
 
 /// Transforms and sink of a segment.
 pub struct Chain {
+    /// In the order in which batches pass them.
     pub transforms: Vec<Arc<dyn Transform>>,
+    /// What takes the batches at the end.
     pub sink: Arc<dyn Sink>,
 }
 
@@ -46,7 +53,9 @@ pub struct ChainLocal {
     stages: Vec<Stage>,
 }
 
+/// One stage's part of `ChainLocal`.
 pub struct Stage {
+    /// The operator's own state.
     pub local: Local,
     pending: Vec<Batch>,
     pending_rows: usize,
@@ -64,6 +73,7 @@ impl Stage {
 }
 
 impl ChainLocal {
+    /// The stages, in the order of the chain; the sink's is the last.
     pub fn stages_mut(&mut self) -> &mut [Stage] {
         &mut self.stages
     }
@@ -74,6 +84,7 @@ impl ChainLocal {
 }
 
 impl Chain {
+    /// A fresh state for one worker.
     pub fn local(&self) -> ChainLocal {
         let mut stages: Vec<Stage> = self.transforms.iter().map(|t| Stage::new(t.local())).collect();
         stages.push(Stage::new(self.sink.local()));

@@ -29,6 +29,7 @@ use crate::context::{QueryContext, canceled, out_of_memory};
 /// Whether more input is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
+    /// The stage takes further batches.
     More,
     /// Nothing that comes after can change the result.
     Enough,
@@ -40,9 +41,11 @@ pub type Push<'a> = dyn FnMut(Batch) -> Result<Flow> + 'a;
 /// State of one stage during a work order, kept from order to order.
 pub type Local = Box<dyn Any + Send>;
 
-/// What a stage may ask while it works.
+/// What a stage may use while it works.
 pub struct Work<'a> {
+    /// The query's settings, memory and snapshot.
     pub query: &'a QueryContext,
+    /// The scheduler's side: stop signals, waiting, and the worker's place.
     pub context: &'a WorkContext<'a>,
 }
 
@@ -56,7 +59,8 @@ impl Work<'_> {
         }
     }
 
-    /// Asks for room before a large allocation. As with `check`, a stream whose rows are on their way waits for others'.
+    /// Asks for room before a large allocation. As with `check`, a stream whose rows are on their way waits for
+    /// others'.
     pub fn reserve(&self, bytes: usize) -> Result<memory::Reservation> {
         let wanted = || self.query.budget.reserve(bytes as u64);
         let refused = match wanted() {
@@ -116,14 +120,16 @@ impl Work<'_> {
 
 /// The beginning of a pipeline.
 pub trait Source: Send + Sync {
+    /// The plan node whose rows these are, for metrics.
     fn node(&self) -> NodeId;
     /// Called once when everything the source waits for is there; the number of units.
     fn start(&self, query: &QueryContext) -> Result<u64>;
-    /// Which memory nodes the units lie on, one entry a unit, and how many nodes there are; `None` where that is nothing to
-    /// go by. Asked after `start`.
+    /// Which memory nodes the units lie on, one entry a unit, and how many nodes there are; `None` where that is
+    /// nothing to go by. Asked after `start`.
     fn nodes_of_units(&self) -> Option<(usize, &[Option<usize>])> {
         None
     }
+    /// A fresh state for one worker; passed to `run`.
     fn local(&self) -> Local {
         Box::new(())
     }
@@ -147,13 +153,18 @@ pub trait Source: Send + Sync {
 
 /// A streaming operator: batches in, batches out, inside the producer's work order.
 pub trait Transform: Send + Sync {
+    /// The plan node whose rows these are, for metrics.
     fn node(&self) -> NodeId;
+    /// Called once for each segment, before its source starts.
     fn start(&self, _query: &QueryContext) -> Result<()> {
         Ok(())
     }
+    /// A fresh state for one worker; passed to `transform` and `end_unit`.
     fn local(&self) -> Local {
         Box::new(())
     }
+    /// Takes a batch and pushes what comes of it; may keep rows back in `local` until `end_unit`. Returns
+    /// `Flow::Enough` when no further batch can matter, or when `push` did.
     fn transform(
         &self,
         batch: Batch,
@@ -185,7 +196,9 @@ pub trait Transform: Send + Sync {
 
 /// The end of a pipeline.
 pub trait Sink: Send + Sync {
+    /// The plan node that the work is counted for.
     fn node(&self) -> NodeId;
+    /// A fresh state for one worker; all of them go to `finish`.
     fn local(&self) -> Local {
         Box::new(())
     }
@@ -201,11 +214,12 @@ pub trait Sink: Send + Sync {
     }
     /// All input is consumed; called once with every local state. Cheap: heavy merges are segments of their own.
     fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()>;
+    /// Small input batches are worth merging before this sink.
     fn wants_full_batches(&self) -> bool {
         true
     }
-    /// Whether it is all the same in which order units are begun: nothing is held back for those before, and none are left
-    /// out when there is enough.
+    /// Whether it is all the same in which order units are begun: nothing is held back for those before, and none are
+    /// left out when there is enough.
     fn takes_any_order(&self) -> bool {
         false
     }
@@ -217,7 +231,8 @@ pub trait Sink: Send + Sync {
     fn may_pause(&self) -> bool {
         false
     }
-    /// Whether the unit with `tag` may begin now. When not, somebody outside the query has it looked at again.
+    /// Whether the unit with `tag` may begin now. When not, a signal from outside the query makes the scheduler ask
+    /// again.
     fn admits(&self, _tag: u64) -> bool {
         true
     }

@@ -1,4 +1,10 @@
 //! Pipelines as the scheduler's segments.
+//!
+//! `PipelineSegment` runs a branch: a work order is a run of the source's units, each of which goes through the
+//! chain, batch by batch, and is flushed at its end. States of source and stages are checked out of a pool for an
+//! order and given back after it, so they outlive orders but belong to no worker. When all orders of a segment have
+//! ended its sink states go to the `SinkInput`; the last segment of a sink finishes it. `StepSegment` runs the
+//! partitions of a `Step`, one a work order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +23,7 @@ use crate::context::QueryContext;
 /// number of workers take hold soon.
 const ORDER_NANOSECONDS_MAX: u128 = 2_000_000;
 
-/// What several segments that feed one sink share: the states to merge, and who is last.
+/// What several segments that feed one sink share: the states to merge, and how many segments are still running.
 pub struct SinkInput {
     sink: Arc<dyn Sink>,
     segments_left: AtomicUsize,
@@ -25,6 +31,7 @@ pub struct SinkInput {
 }
 
 impl SinkInput {
+    /// `segments` is the number of segments that feed the sink; the last one to end finishes it.
     pub fn new(sink: Arc<dyn Sink>, segments: usize) -> Arc<Self> {
         Arc::new(SinkInput { sink, segments_left: AtomicUsize::new(segments), locals: Default::default() })
     }
@@ -41,20 +48,24 @@ impl SinkInput {
 
 /// One source with its way down: a sink may have several.
 pub struct Branch {
+    /// Where the rows come from.
     pub source: Arc<dyn Source>,
+    /// The stages that the rows pass.
     pub chain: Chain,
     /// Position among the sink's branches, the upper part of the tags.
     pub ordinal: usize,
+    /// Shared with the other branches of the same sink.
     pub input: Arc<SinkInput>,
 }
 
+/// A branch as a segment of the scheduler: work orders are runs of the source's units.
 pub struct PipelineSegment {
     name: String,
     branch: Branch,
     query: Arc<QueryContext>,
     orders: OrderRange,
     locals: sync::Pool<OrderLocal>,
-    /// What it held is gone already.
+    /// Source and transforms were told that the segment has finished, and have released their memory.
     gone: AtomicBool,
 }
 
@@ -65,6 +76,7 @@ struct OrderLocal {
 }
 
 impl PipelineSegment {
+    /// A segment with this name in plans and traces. A sink that may refuse units gets work orders of a single unit.
     pub fn new(name: String, branch: Branch, query: Arc<QueryContext>) -> Self {
         let mut orders = OrderRange::new(branch.chain.sink.unit_of_transfer());
         if branch.chain.sink.may_pause() {
@@ -208,7 +220,7 @@ impl Segment for PipelineSegment {
     }
     fn put_away(&self, context: &WorkContext<'_>) -> std::result::Result<(), Failure> {
         let work = Work { query: &self.query, context };
-        // An order that begins meanwhile makes a state of its own, which the sink gets beside these.
+        // An order that begins meanwhile makes a state of its own, which the sink gets in addition to these.
         for mut local in self.locals.drain() {
             let put = match local.chain.stages_mut().last_mut() {
                 Some(last) => self.branch.chain.sink.put_away(&mut last.local, &work),
@@ -265,10 +277,13 @@ impl Segment for PipelineSegment {
 
 /// Work over numbered partitions between two pipelines: filling join tables, merging aggregates or runs.
 pub trait Step: Send + Sync {
+    /// The plan node that the work is counted for.
     fn node(&self) -> plan::NodeId;
     /// The number of partitions; called once when the input is complete.
     fn start(&self, query: &QueryContext) -> Result<u64>;
+    /// Works on one partition; partitions run at the same time and in any order.
     fn run(&self, partition: u64, work: &Work<'_>) -> Result<()>;
+    /// Called once when all partitions are done.
     fn finish(&self, _query: &QueryContext) -> Result<()> {
         Ok(())
     }
@@ -283,6 +298,7 @@ pub struct StepSegment {
 }
 
 impl StepSegment {
+    /// A segment with this name in plans and traces; its partitions are numbered when it starts.
     pub fn new(name: String, step: Arc<dyn Step>, query: Arc<QueryContext>) -> Self {
         let orders = OrderRange::new(UnitOfTransfer::Vector).with_run_max(1);
         StepSegment { name, step, query, orders }

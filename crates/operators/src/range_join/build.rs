@@ -1,4 +1,10 @@
 //! The build side: collected with its keys, sorted, put in order; and its rows after all probing.
+//!
+//! Workers keep narrowed batches of their own until the sink finishes. `SortStep` gathers them into one `Assembly`,
+//! in the order of their tags, reserves the memory for all that follows, and sorts chunks; `MergeStep` puts each
+//! key's rows in order; `PlaceStep` makes the index and the columns in the order of the first key and leaves them as
+//! `Built`. Rows with a NULL key stand behind the indexed ones, and only where the join keeps build rows. If one
+//! row's key cannot be computed, there are no sorts and no index, and probes compare every row.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -20,15 +26,21 @@ use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 /// Rows of a column that one work order puts in order.
 const PLACED_ROWS: usize = if cfg!(test) { 40 } else { 1 << 18 };
 
-/// What sorting a row takes beside its key until all is done: its number in a chunk, in a range, in order, and its place.
+/// Bytes that sorting a row takes in addition to its key until all is done: its number in a chunk, in a range, in
+/// order, and its place.
 const SORTED_ROW_BYTES: usize = 16;
 /// And what it takes while its chunk is sorted: its prefix and packed word, twice.
 const CHUNK_ROW_BYTES: usize = 48;
 
+/// Collects the build rows with their keys.
 pub(super) struct BuildSink(pub Arc<RangeJoin>);
+/// Gathers the rows, then sorts chunks of each key, one a work order.
 pub(super) struct SortStep(pub Arc<RangeJoin>);
+/// Puts the ranges of each key together, one a work order.
 pub(super) struct MergeStep(pub Arc<RangeJoin>);
+/// Makes the index and the columns in the order of the first key.
 pub(super) struct PlaceStep(pub Arc<RangeJoin>);
+/// Delivers build rows after all probing, matched or unmatched ones.
 pub(super) struct BuildRows(pub Arc<RangeJoin>);
 
 /// The batches of one worker.
@@ -40,7 +52,7 @@ struct Collected {
 /// Narrowed rows as they came.
 struct BuildBatch {
     tag: u64,
-    /// Those with keys.
+    /// The rows without a NULL among their keys.
     rows: Batch,
     /// A column a dimension; none where keys could not be computed.
     keys: Vec<KeyColumn>,
@@ -128,7 +140,7 @@ impl RangeJoin {
             .sum();
         let of_keys: usize = collected.iter().flat_map(|batch| &batch.keys).map(KeyColumn::bytes).sum();
         let dimensions = self.terms.dimensions();
-        // Keys are put together and then in order, rows are put in order; sorts go on beside each other.
+        // Keys are put together and then in order, rows are put in order; sorts go on at the same time.
         let at_once = indexed.min(CHUNK_ROWS * workorder::parallelism() as usize);
         let sorting = indexed * SORTED_ROW_BYTES * dimensions + at_once * CHUNK_ROW_BYTES;
         let bytes = of_rows + 2 * of_keys + sorting + rows;

@@ -6,19 +6,20 @@
 //!  blocks    [ maximum 7 ][ maximum 8 ][...          64 places each
 //!  windows   the block with the maximum of 1, 2, 4, 8 ... blocks from each block on
 //! ```
-//! A probe row asks for the rows at places `from..to` whose rank is in `low..high`. The first two come from searching the
-//! first key, the other two from searching the second. Two windows tell which of the blocks between has the greatest rank:
-//! is it too small, no row of them is wanted; else that block is looked through, and the blocks on either side of it are
-//! asked likewise. Each question that says yes finds a row, and each that says no was asked because of one that said yes:
-//! what a search costs after its two searches grows with the rows it finds alone.
+//! A probe row asks for the rows at places `from..to` whose rank is in `low..high`. The first two come from searching
+//! the first key, the other two from searching the second. Two windows tell which of the blocks between has the
+//! greatest rank: is it too small, no row of them is wanted; else that block is looked through, and the blocks on
+//! either side of it are asked likewise. Each question that says yes finds a row, and each that says no was asked
+//! because of one that said yes: what a search costs after its two searches grows with the rows it finds alone.
 //!
-//! The constant-time question is Bender, Farach-Colton, "The LCA Problem Revisited" (LATIN 2000), section 3, over blocks
-//! in the place of elements; asking on both sides of what was found is Muthukrishnan, "Efficient Algorithms for Document
-//! Retrieval Problems" (SODA 2002), section 3. IEJoin (Khayyat et al., PVLDB 8(13), 2015) goes through a bitmap of all
-//! rows for each probe row instead, which is quadratic with a small constant, and needs both sides at once.
+//! The constant-time question is Bender, Farach-Colton, "The LCA Problem Revisited" (LATIN 2000), section 3, over
+//! blocks in the place of elements; asking on both sides of what was found is Muthukrishnan, "Efficient Algorithms
+//! for Document Retrieval Problems" (SODA 2002), section 3. IEJoin (Khayyat et al., PVLDB 8(13), 2015) goes through a
+//! bitmap of all rows for each probe row instead, which is quadratic with a small constant, and needs both sides at
+//! once.
 //!
-//! Where the second key has upper bounds alone, ranks are counted from the end, so that it is always the greatest that
-//! decides. With bounds on both ends the lower one is searched by and the upper one looked at.
+//! Where the second key has upper bounds alone, ranks are counted from the end, so that it is always the greatest
+//! that decides. With bounds on both ends the lower one is searched by and the upper one looked at.
 
 use std::ops::Range;
 
@@ -34,19 +35,22 @@ const RUN: usize = 512;
 /// Rows between two looks at the query's signal.
 pub(crate) const CHECKED_ROWS: usize = 1 << 16;
 
+/// The build rows by place, as the text above describes.
 pub(crate) struct RangeIndex {
-    /// By place; ascending within each group of rows that are searched together.
+    /// The first keys by place; ascending within each group of rows that are searched together.
     pub first: KeyColumn,
+    /// Absent where one range alone is compared.
     pub second: Option<SecondKey>,
 }
 
+/// The order of the second key and what finds greatest ranks among places.
 pub(crate) struct SecondKey {
     /// In their own order.
     pub keys: KeyColumn,
     is_reversed: bool,
     /// Each place's rank.
     ranks: Vec<u32>,
-    /// Of each block.
+    /// The greatest rank in each block.
     maxima: Vec<u32>,
     /// `windows[l][b]`: the block with the greatest maximum among the `2^l` from `b` on.
     windows: Vec<Vec<u32>>,
@@ -55,13 +59,18 @@ pub(crate) struct SecondKey {
 /// What a probe row asks for: places, and ranks of the second key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
+    /// The first place.
     pub from: u32,
+    /// The place behind the last.
     pub to: u32,
+    /// The lowest rank.
     pub low: u32,
+    /// The rank behind the highest.
     pub high: u32,
 }
 
 impl Found {
+    /// Whether no place can qualify.
     pub fn is_empty(&self) -> bool {
         self.from >= self.to || self.low >= self.high
     }
@@ -74,8 +83,8 @@ impl SecondKey {
         rows * 4 + blocks * 4 * (2 + blocks.max(1).ilog2() as usize)
     }
 
-    /// Of rows whose second keys, in order, are `keys`; `places` gives the place of the row at each rank. Looks at `check`
-    /// now and then.
+    /// The order of rows whose second keys, in order, are `keys`; `places` gives the place of the row at each rank.
+    /// Calls `check` now and then and ends with its error.
     pub fn new(
         keys: KeyColumn,
         places: impl Iterator<Item = u32>,
@@ -257,6 +266,7 @@ impl RangeIndex {
         false
     }
 
+    /// Bytes of the keys and of all that is kept about places.
     pub fn bytes(&self) -> usize {
         self.first.bytes()
             + self.second.as_ref().map_or(0, |s| s.keys.bytes() + SecondKey::bytes(s.keys.len()))

@@ -1,4 +1,5 @@
-//! Keys of ranges in a form that is sorted and searched: numbers whose plain order is the order of the values, or strings.
+//! Keys of ranges in a form that is sorted and searched: numbers whose plain order is the order of the values, or
+//! strings.
 //!
 //! ```text
 //!  integers, decimals of 64 bits, dates, moments    sign bit flipped, 64 bits
@@ -6,8 +7,8 @@
 //!  wide decimals, intervals' keys, HUGEINT          sign bit flipped, 128 bits
 //!  everything else                                  bytes
 //! ```
-//! That is how comparisons see them (`expr::kernels::compare`), so a search finds what a comparison would. NULLs have a
-//! place but no value; whoever searches leaves them out.
+//! That is how comparisons see them (`expr::kernels::compare`), so a search finds what a comparison would. NULLs have
+//! a place but no value; searches leave them out.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -20,9 +21,11 @@ use crate::sort::radix;
 /// One key a row.
 #[derive(Clone, Debug)]
 pub(crate) enum KeyColumn {
+    /// Keys of 64 bits.
     Short(Vec<u64>),
+    /// Keys of 128 bits.
     Long(Vec<u128>),
-    /// Flat.
+    /// Strings, as a flat vector.
     Text(Vector),
 }
 
@@ -32,6 +35,7 @@ fn short(value: i64) -> u64 {
 }
 
 impl KeyColumn {
+    /// The column's values as keys; `None` for BOOLEAN, which is not searched.
     pub fn of(column: &Vector) -> Option<KeyColumn> {
         let flat = column.flatten();
         Some(match flat.data() {
@@ -80,6 +84,7 @@ impl KeyColumn {
         }
     }
 
+    /// The number of keys, those of NULLs included.
     pub fn len(&self) -> usize {
         match self {
             Self::Short(keys) => keys.len(),
@@ -88,6 +93,7 @@ impl KeyColumn {
         }
     }
 
+    /// Bytes of the keys.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Short(keys) => keys.len() * 8,
@@ -96,6 +102,7 @@ impl KeyColumn {
         }
     }
 
+    /// The keys of the rows given, in their order.
     pub fn gather(&self, rows: &[u32]) -> KeyColumn {
         match self {
             Self::Short(keys) => Self::Short(rows.iter().map(|row| keys[*row as usize]).collect()),
@@ -104,6 +111,7 @@ impl KeyColumn {
         }
     }
 
+    /// Compares the keys of two rows; meaningless where one is NULL.
     pub fn compare(&self, a: u32, b: u32) -> Ordering {
         let (a, b) = (a as usize, b as usize);
         match self {
@@ -140,8 +148,8 @@ impl KeyColumn {
         }
     }
 
-    /// For each row of `bounds`, how many of this column's keys in `within` (which ascend) are below its bound, or with
-    /// `or_equal` below or equal; counted from the column's beginning.
+    /// For each row of `bounds`, how many of this column's keys in `within` (which ascend) are below its bound, or
+    /// with `or_equal` below or equal; counted from the column's beginning.
     pub fn places(
         &self,
         bounds: &KeyColumn,

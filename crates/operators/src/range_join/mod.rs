@@ -9,13 +9,14 @@
 //!                         (index.rs), the rest of the condition over those pairs      (probe.rs)
 //!                  build rows: matched or unmatched ones
 //! ```
-//! One or two keys: `k >= a AND k < b` is a run of places, `k >= a AND l < b` a run of places and a run of ranks. So n build
-//! and m probe rows cost (n + m) log n and what comes out; further inequalities are part of the rest.
+//! One or two keys: `k >= a AND k < b` is a run of places, `k >= a AND l < b` a run of places and a run of ranks. So
+//! n build and m probe rows cost (n + m) log n and what comes out; further inequalities are part of the rest.
 //!
-//! An equality beside the range is a hash join, whose crowded keys are searched by the same index (`hash_join/groups.rs`).
+//! An equality in addition to the range makes it a hash join, whose crowded keys are searched by the same index
+//! (`hash_join/groups.rs`).
 //!
-//! Where a key or a bound cannot be computed (`10 / p.a` with the zero kept away by another condition), rows are compared
-//! with all others by the whole condition, which then tells what is an error and what is not.
+//! Where a key or a bound cannot be computed (`10 / p.a` with the zero kept away by another condition), rows are
+//! compared with all others by the whole condition, which then tells what is an error and what is not.
 //!
 //! What the join holds is asked of the budget and does not go to files.
 
@@ -42,6 +43,7 @@ use crate::pipeline::{Local, Sink, Source, Step, Transform};
 use index::RangeIndex;
 use terms::RangeTerms;
 
+/// A join by a range: its terms, and the build side that sink, steps and probe share.
 pub struct RangeJoin {
     node: NodeId,
     kind: PhysicalJoinKind,
@@ -70,6 +72,7 @@ struct Built {
 }
 
 impl RangeJoin {
+    /// `plan` has to be a NestedLoopJoin node whose predicate has a range; an internal error otherwise.
     pub fn new(plan: &PhysicalPlan) -> Result<Arc<RangeJoin>> {
         let PhysicalNode::NestedLoopJoin {
             probe,
@@ -116,6 +119,7 @@ impl RangeJoin {
             ("place rows", Arc::new(build::PlaceStep(self.clone()))),
         ]
     }
+    /// Searches the build side for probe batches; all steps have to be done.
     pub fn probe(self: &Arc<Self>) -> Arc<dyn Transform> {
         Arc::new(probe::Probe(self.clone()))
     }

@@ -1,4 +1,10 @@
-//! The probe: a batch's bounds become places by searching, places become pairs, and pairs meet the rest of the condition.
+//! The probe: a batch's bounds become places by searching, places become pairs, and pairs meet the rest of the
+//! condition.
+//!
+//! Each worker has buffers of its own; the build side is only read, apart from the marks of matched rows. Where only
+//! probe rows are judged (semi, anti), a row whose pairs have to be tested is searched in rounds that grow, up to its
+//! first match. A long run of neighbouring places leaves as a batch of its own, with the probe row as constants.
+//! Without an index, or where a bound cannot be computed, every place is tried by the whole condition.
 
 use std::sync::Arc;
 
@@ -11,8 +17,8 @@ use super::{Built, RangeJoin};
 use crate::hash_join::pairs::Pairs;
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 
-/// Build rows that one probe row finds side by side from which on they go out as a batch of their own, the probe row as
-/// constants and the build rows as they lie.
+/// Build rows that one probe row finds side by side from which on they go out as a batch of their own, the probe row
+/// as constants and the build rows as they lie.
 const OWN_BATCH_ROWS: usize = 512;
 
 /// Partners of a row that are tried first, and how many times more each further time.
@@ -22,6 +28,7 @@ const ROUND_FACTOR: u32 = 16;
 /// Places between two looks at the query's signal where nothing comes out on the way.
 const CHECKED_PLACES: usize = 1 << 16;
 
+/// The transform over the probe side.
 pub(super) struct Probe(pub Arc<RangeJoin>);
 
 /// Kept from batch to batch.
@@ -189,8 +196,8 @@ impl Probing<'_> {
         Ok(Flow::More)
     }
 
-    /// Rows that only are judged, by more than the range: a few partners of each are tried first, and many more only of
-    /// those rows that found none among them.
+    /// Rows that only are judged, by more than the range: a few partners of each are tried first, and many more only
+    /// of those rows that found none among them.
     fn judge_in_rounds(
         &self,
         found: &[Found],

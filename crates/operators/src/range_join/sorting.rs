@@ -1,5 +1,5 @@
-//! Sorting the rows of a build side by a key, in work orders: chunks are sorted, then ranges of keys are put together from
-//! the pieces that the chunks have of them (as the full sort does, `sort/full.rs`).
+//! Sorting the rows of a build side by a key, in work orders: chunks are sorted, then ranges of keys are put together
+//! from the pieces that the chunks have of them (as the full sort does, `sort/full.rs`).
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,9 @@ pub(super) const CHUNK_ROWS: usize = if cfg!(test) { 16 } else { 128 * 1024 };
 /// Sampled keys of a chunk for each range, so that ranges come out within a few per cent of each other.
 const SAMPLES_PER_RANGE: usize = 16;
 
+/// A sort in two rounds of work orders: `sort_chunk` for each chunk, `divide` once, `merge_range` for each range.
 pub(crate) struct Sorting {
+    /// The keys of all rows, by row number.
     pub keys: KeyColumn,
     chunks: Vec<OnceLock<Vec<u32>>>,
     merge: OnceLock<Merge>,
@@ -23,15 +25,18 @@ struct Merge {
 }
 
 impl Sorting {
+    /// A sort of all rows of `keys`, not begun.
     pub fn new(keys: KeyColumn) -> Sorting {
         let chunks = keys.len().div_ceil(CHUNK_ROWS);
         Sorting { keys, chunks: (0..chunks).map(|_| OnceLock::new()).collect(), merge: OnceLock::new() }
     }
 
+    /// The number of chunks, work orders of the first round.
     pub fn chunks(&self) -> usize {
         self.chunks.len()
     }
 
+    /// Sorts the rows of one chunk; once for each chunk, in any order.
     pub fn sort_chunk(&self, chunk: usize) {
         let first = chunk * CHUNK_ROWS;
         let mut rows: Vec<u32> = (first as u32..(first + CHUNK_ROWS).min(self.keys.len()) as u32).collect();
@@ -66,10 +71,12 @@ impl Sorting {
         let _ = self.merge.set(Merge { bounds, pieces });
     }
 
+    /// The number of ranges, work orders of the second round; 0 before `divide`.
     pub fn ranges(&self) -> usize {
         self.merge.get().map_or(0, |merge| merge.pieces.len())
     }
 
+    /// Puts one range in order; does nothing before `divide`.
     pub fn merge_range(&self, range: usize) {
         let Some(merge) = self.merge.get() else { return };
         let (from, to) = (&merge.bounds[range], &merge.bounds[range + 1]);

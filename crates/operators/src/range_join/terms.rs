@@ -1,4 +1,9 @@
 //! What a condition's ranges compare: programs for the keys of build rows and for the bounds of probe rows.
+//!
+//! `RangeTerms` is made once at plan time and never changes; workers share it. The build sink asks for `keys`, the
+//! probe for `bounds` and then, with the index, for `found`. NULL keys and bounds match nothing, so their rows are
+//! told apart and left out of searches. An error about values, as in `10 / p.a`, makes `keys` or `bounds` answer
+//! `None`; then the join compares rows by the whole condition. Crowded keys of hash joins use the same terms.
 
 use std::ops::Range;
 
@@ -12,10 +17,11 @@ use super::index::{Found, RangeIndex};
 use super::keys::KeyColumn;
 use crate::context::QueryContext;
 
+/// The ranges of a condition: what is searched, and what remains to be tested on each pair.
 pub(crate) struct RangeTerms {
     keys: Program,
     bounds: Program,
-    /// Of each bound its dimension and `key op bound`, in the program's order.
+    /// For each bound its dimension and `key op bound`, in the program's order.
     comparisons: Vec<(usize, Comparison)>,
     /// The second dimension has upper bounds alone.
     pub is_reversed: bool,
@@ -31,14 +37,15 @@ pub(crate) struct Bounds {
     valid: Option<NullBuffer>,
 }
 
-/// Whether an error is about values: whoever evaluates for rows that another condition keeps away must not end the query.
+/// Whether an error is about values. Such an error, from a row that another condition keeps away, must not end the
+/// query.
 pub(crate) fn is_of_values(error: &Error) -> bool {
     !matches!(error.state(), SqlState::OutOfMemory | SqlState::QueryCanceled | SqlState::Internal)
 }
 
 impl RangeTerms {
-    /// Of a condition over the probe's columns followed by the build's; `place` tells where a build column is in the
-    /// batches that `keys` is asked about. `None` where there is no range.
+    /// The ranges of a condition over the probe's columns followed by the build's; `place` tells where a build column
+    /// is in the batches that `keys` is asked about. `None` where there is no range.
     pub fn of(
         condition: &Expr,
         probe_columns: usize,
@@ -73,7 +80,7 @@ impl RangeTerms {
         }))
     }
 
-    /// One or two.
+    /// The number of keys that are searched: one or two.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }

@@ -1,5 +1,5 @@
-//! Joins by a range in the conformance suite of joins: every kind, type and form of condition beside nested loops; and hash
-//! joins with a range of two keys, whose crowded keys are searched.
+//! Joins by a range in the conformance suite of joins: every kind, type and form of condition against nested loops;
+//! and hash joins with a range of two keys, whose crowded keys are searched.
 
 use plan::{Arithmetic, Expr, ExprKind, PhysicalJoinKind as Kind, PhysicalNode, PhysicalPlan};
 use types::{Comparison as C, Type, Value};
@@ -85,7 +85,7 @@ fn predicate(condition: Condition, ty: Type) -> Expr {
     if parts.len() == 1 { parts.remove(0) } else { Expr::and(parts) }
 }
 
-/// Of the condition: TRUE, or not.
+/// Whether the condition is TRUE.
 fn holds(condition: Condition, p: &Row, b: &Row) -> bool {
     condition.iter().all(|(op, probe, build)| {
         let (p, b) = (&p[*probe], &b[*build]);

@@ -1,5 +1,5 @@
-//! The bound of a top-k: the first key of the worst row that can still come out, shared by all workers and known to the
-//! scan that the key comes from.
+//! The bound of a top-k: the first key of the worst row that can still come out, shared by all workers and known to
+//! the scan that the key comes from.
 //!
 //! ```text
 //!  TopSink (each worker)  k rows seen, k-th first key 17   --tighten-->  TopBound 17
@@ -19,6 +19,7 @@ use plan::{
 use types::{ColumnStatistics, Physical};
 use vector::{Data, Vector};
 
+/// A bound that any worker may tighten and any scan may read; reading an older value drops fewer rows, never more.
 #[derive(Debug)]
 pub struct TopBound {
     descending: bool,
@@ -27,6 +28,7 @@ pub struct TopBound {
 }
 
 impl TopBound {
+    /// A bound that drops nothing yet; `descending` is the direction of the first key.
     pub fn new(descending: bool) -> Self {
         TopBound { descending, value: AtomicI64::new(if descending { i64::MIN } else { i64::MAX }) }
     }

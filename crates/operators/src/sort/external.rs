@@ -9,8 +9,8 @@
 //! rows are ordered by key, tag and number of the run. A unit's rows are all one worker's, and a worker's runs have
 //! ascending numbers, so of one unit the earlier rows lie in the run with the lower number.
 //!
-//! Of every piece the first key stays in memory: it tells where ranges begin. More runs than can be merged at once are
-//! first merged into fewer, neighbours together, which keeps the order of the numbers.
+//! The first key of every piece stays in memory: it tells where ranges begin. More runs than can be merged at once
+//! are first merged into fewer, neighbours together, which keeps the order of the numbers.
 
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -29,7 +29,7 @@ use crate::spill::count_spilled;
 
 /// Rows sorted in one go: about a tenth of a second, between two looks at the signal.
 const RUN_ROWS_MAX: usize = 1 << 20;
-/// What sorting and merging take beside the rows: keys, places and packed words, twice.
+/// What sorting and merging take in addition to the rows: keys, places and packed words, twice.
 pub(super) const ROW_OVERHEAD: usize = 64;
 /// Runs that are merged at once, whatever memory there is, and at most.
 const MERGED_MIN: usize = 4;
@@ -38,6 +38,7 @@ const MERGED_MAX: usize = 256;
 /// Rows with the tag of their unit.
 pub(super) type TaggedRows = Vec<(u64, Batch)>;
 
+/// The runs of a sort in its file, and how they are merged.
 #[derive(Default)]
 pub(super) struct ExternalState {
     /// Rows that all workers hold in memory.
@@ -64,9 +65,11 @@ struct Merge {
 }
 
 impl ExternalState {
+    /// Whether any run has been written, so that the rows have to come from files.
     pub fn has_runs(&self) -> bool {
         self.numbers.load(Relaxed) > 0
     }
+    /// The number of the next run; a worker's runs have ascending ones.
     pub fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Relaxed)
     }
@@ -82,7 +85,8 @@ impl ExternalState {
     }
 }
 
-/// Rows of a run with what sorting them takes: each worker may be at one, besides the rows that are still held.
+/// Rows of a run with what sorting them takes: each worker may be at one, in addition to the rows that are still
+/// held.
 pub(super) fn run_bytes_max(query: &QueryContext) -> usize {
     let each = query.budget.limit() / 8 / workorder::parallelism().max(1);
     usize::try_from(each).unwrap_or(usize::MAX)
@@ -109,7 +113,7 @@ pub(super) fn run_parts(rows: TaggedRows, bytes_max: usize) -> Vec<TaggedRows> {
 }
 
 impl Sort {
-    /// What completing the sort takes beside rows of so many bytes.
+    /// What completing the sort takes in addition to rows of so many bytes.
     pub(super) fn overhead(&self, rows: usize, bytes: usize) -> usize {
         let keys = if self.shape == Shape::Wide { bytes } else { 0 };
         rows * ROW_OVERHEAD + keys
@@ -183,6 +187,7 @@ impl Sort {
         self.external.merge.get().map_or(0, |merge| merge.splitters.len() as u64 + 1)
     }
 
+    /// Merges one range of keys and delivers its rows in order.
     pub(super) fn external_rows(&self, unit: u64, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
         let Some(merge) = self.external.merge.get() else { return Ok(Flow::More) };
         let from = (unit as usize).checked_sub(1).map(|at| &merge.splitters[at]);

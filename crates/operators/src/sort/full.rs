@@ -1,4 +1,10 @@
 //! The full sort: runs sorted in parallel, merged in parallel by key ranges.
+//!
+//! The sink collects batches with their tags and, at its end, cuts them into runs in the order of the input. Each
+//! work order of the step takes one run out of `inputs`, encodes its keys and sorts it; the step's end samples the
+//! runs' keys and cuts all runs at the same splitters, so that a unit of the source is one range and ranges follow
+//! each other. Equal keys keep the order of the input: runs are ordered by tag, and of equal rows the earlier run's
+//! come first. If any worker has spilled, all rows go to runs in the file instead (`external`).
 
 use arrow_buffer::ToByteSlice;
 use std::cmp::Ordering;
@@ -18,13 +24,14 @@ use crate::collect::detached_batch;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 
-/// Rows of a run, and of a merged range, at most: enough that merging is little beside sorting.
+/// Rows of a run, and of a merged range, at most: enough that merging costs little compared with sorting.
 const RUN_ROWS_MAX: usize = 128 * 1024;
 /// At least, so that a run is worth a work order.
 const RUN_ROWS_MIN: usize = 4096;
 /// Sampled keys per run and range, so that ranges come out within a few per cent of each other.
 const SAMPLES_PER_RANGE: usize = 16;
 
+/// The runs of a full sort in memory, from collection to merge.
 #[derive(Default)]
 pub struct FullState {
     /// Batches of each run, taken by the order that sorts it.
@@ -40,7 +47,7 @@ enum Input {
     File(u64, TaggedRows),
 }
 
-/// What a worker holds.
+/// The rows that one worker has collected, with their number and bytes.
 #[derive(Default)]
 struct Held {
     rows: TaggedRows,
@@ -61,8 +68,11 @@ struct Merge {
     bounds: Vec<Vec<usize>>,
 }
 
+/// Collects rows with their tags, and writes runs when memory is short.
 pub struct SortSink(pub Arc<Sort>);
+/// Sorts the runs, one a work order, then finds the ranges to merge.
 pub struct SortRuns(pub Arc<Sort>);
+/// Delivers the merged rows; a unit is a range of keys.
 pub struct MergedRows(pub Arc<Sort>);
 
 impl Sink for SortSink {
@@ -316,8 +326,8 @@ fn sort_range(
         rows = order.iter().map(|place| rows[*place as usize]).collect();
     }
     rows.truncate(limit);
-    // Gathered many at a time: strings of a batch bring the buffers of all runs along each time. A value or a string's
-    // view takes at most 16 bytes; the strings' bytes are shared.
+    // Gathered many at a time: strings of a batch bring the buffers of all runs along each time. A value or a
+    // string's view takes at most 16 bytes; the strings' bytes are shared.
     let columns = merge.runs.first().map_or(0, |run| run.rows.columns.len());
     let _gathered = work.reserve(rows.len().min(RUN_ROWS_MAX) * columns * 16)?;
     let batch_rows = work.query.settings.batch_rows.max(1);

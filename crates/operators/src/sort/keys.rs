@@ -26,6 +26,7 @@ const CHECKED_ROWS: usize = 128 * 1024;
 pub enum Shape {
     /// All keys together fit a 128-bit integer.
     Narrow,
+    /// Longer keys, or keys with strings, as bytes in a heap.
     Wide,
 }
 
@@ -42,12 +43,10 @@ pub fn shape(keys: &[SortKey]) -> Shape {
 /// Encoded keys, one a row.
 #[derive(Clone, Debug)]
 pub enum Keys {
+    /// Each key as one integer.
     Narrow(Vec<u128>),
     /// `heap[ends[i - 1]..ends[i]]` is row i's key.
-    Wide {
-        heap: Vec<u8>,
-        ends: Vec<usize>,
-    },
+    Wide { heap: Vec<u8>, ends: Vec<usize> },
 }
 
 impl Keys {
@@ -58,6 +57,7 @@ impl Keys {
             Keys::Wide { heap, .. } => name(heap),
         }
     }
+    /// Encodes the rows of `columns`, one column a key. All batches of a sort use one shape, or keys do not compare.
     pub fn encode(shape: Shape, columns: &[Vector], keys: &[SortKey], rows: usize) -> Keys {
         let flat: Vec<Vector> = columns.iter().map(Vector::flatten).collect();
         match shape {
@@ -160,12 +160,14 @@ impl Keys {
             }
         }
     }
+    /// The number of keys.
     pub fn len(&self) -> usize {
         match self {
             Keys::Narrow(keys) => keys.len(),
             Keys::Wide { ends, .. } => ends.len(),
         }
     }
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -209,6 +211,7 @@ impl Keys {
             }
         }
     }
+    /// Bytes of the keys in memory.
     pub fn bytes(&self) -> usize {
         match self {
             Keys::Narrow(keys) => keys.len() * 16,
@@ -221,6 +224,7 @@ fn markers(key: &SortKey) -> (u8, u8) {
     if key.nulls_first { (0, 1) } else { (2, 1) }
 }
 
+/// Bits whose plain order is that of floats: -0 as 0, NaN above all others.
 pub(crate) fn ordered_f64(f: f64) -> u64 {
     let f = if f == 0.0 { 0.0 } else { f };
     let bits = if f.is_nan() { f64::NAN.to_bits() & !(1 << 63) } else { f.to_bits() };

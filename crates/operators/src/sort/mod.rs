@@ -2,10 +2,11 @@
 //!
 //! A full sort keeps its input, cuts it into runs of whole batches in input order, sorts the runs in parallel (the
 //! merge step's partitions), and merges them in key ranges that are independent work orders of the source. Runs are
-//! lists of batches with an order beside them. Where memory is short, runs go to a file instead (`external`).
+//! lists of batches together with an order. Where memory is short, runs go to a file instead (`external`).
 //!
 //! A top-k keeps, per worker, little more than k rows and the k-th key seen so far, which drops most rows on arrival
-//! (`top`), and tells the scan that the first key comes from (`bound`). Rows with equal keys stand in the order of the input in both cases.
+//! (`top`), and tells the scan that the first key comes from (`bound`). Rows with equal keys stand in the order of
+//! the input in both cases.
 
 pub mod bound;
 mod external;
@@ -34,6 +35,7 @@ const TOP_ROWS_MAX: u64 = 65_536;
 /// Less is never asked for.
 const ASKED_BYTES_MIN: u64 = 1 << 20;
 
+/// One sort or top-k: its keys at plan time, and what sink, step and source share.
 pub struct Sort {
     node: NodeId,
     /// Keys as expressions over the input.
@@ -78,6 +80,7 @@ impl Sort {
     fn is_top(&self) -> bool {
         self.limit.is_some_and(|k| k <= TOP_ROWS_MAX)
     }
+    /// Collects the input.
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
         if self.is_top() {
             Arc::new(top::TopSink(self.clone()))
@@ -85,6 +88,7 @@ impl Sort {
             Arc::new(full::SortSink(self.clone()))
         }
     }
+    /// Sorts runs, or merges the workers' first rows; for after the sink.
     pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {
         if self.is_top() {
             Arc::new(top::TopMerge(self.clone()))
@@ -92,6 +96,7 @@ impl Sort {
             Arc::new(full::SortRuns(self.clone()))
         }
     }
+    /// Delivers the rows in order, once the merge step has ended.
     pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
         if self.is_top() {
             Arc::new(top::TopRows(self.clone()))

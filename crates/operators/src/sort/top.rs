@@ -1,4 +1,9 @@
 //! Top-k: the first k rows of an order, keeping little more than k rows.
+//!
+//! Each worker keeps rows with the tags of their units. Beyond twice k rows and a surplus it sorts them by key, tag
+//! and place, keeps the first k, and from then on drops rows whose key is behind the k-th; rows with that very key
+//! stay, since tags decide among them. The k-th first key goes to the scan below, where there is one (`bound`). The
+//! step merges the workers' rows; the source has a single unit.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -19,6 +24,7 @@ const SURPLUS_ROWS: usize = 4096;
 /// From so many rows on, each worker's are thinned to the first k at the same time before they are put together.
 const THINNED_ROWS_MIN: usize = if cfg!(test) { 20 } else { 512 };
 
+/// What the workers' sinks leave, and the first k rows once they are merged.
 #[derive(Default)]
 pub struct TopState {
     kept: Mutex<Vec<Kept>>,
@@ -35,8 +41,11 @@ struct Kept {
     bound: Option<Keys>,
 }
 
+/// Keeps the rows of each worker that may be among the first k.
 pub struct TopSink(pub Arc<Sort>);
+/// Thins the workers' rows and merges them to the first k.
 pub struct TopMerge(pub Arc<Sort>);
+/// Delivers the first k rows in order.
 pub struct TopRows(pub Arc<Sort>);
 
 impl Sort {

@@ -6,9 +6,9 @@
 //! ```
 //! Zhu, Potti, Saurabh, Patel, "Looking Ahead Makes Query Plans Robust" (PVLDB 2017), section 4: filters in ascending
 //! order of observed pass rates, batch by batch. Ours differs in three ways: a filter's rank is what it drops a
-//! nanosecond of testing, since an interval, bits in a cache and a Bloom filter differ tenfold in cost; counts fade, so
-//! that the order follows data that changes along the table; and a filter that costs more than the probe it spares is
-//! left out until it is tried again.
+//! nanosecond of testing, since an interval, bits in a cache and a Bloom filter differ tenfold in cost; counts fade,
+//! so that the order follows data that changes along the table; and a filter that costs more than the probe it spares
+//! is left out until it is tried again.
 
 use block::{Block, Codes, PlainSlice, Rows};
 use simd::CodeTable;
@@ -24,7 +24,9 @@ const CHUNK_ROWS: usize = 8_192;
 /// Truncated codes up to this many get a table of accepted ones if that is cheaper than testing every row.
 const TABLE_CODES_MAX: i64 = 1 << 16;
 
+/// A runtime filter that is complete and applied by a scan.
 pub(super) struct ActiveFilter<'a> {
+    /// The filter's keys and bounds.
     pub filter: &'a KeyFilter,
     /// Position of the key among the fetched columns.
     pub column: usize,
@@ -46,7 +48,7 @@ enum Keys<'a> {
     /// Wider codes, with a bit for each that says so.
     Accepted16(&'a [u16], Vec<u64>),
     Accepted32(&'a [u32], Vec<u64>),
-    /// To be fetched.
+    /// Keys that have to be fetched as a vector.
     Vector,
 }
 
@@ -122,7 +124,7 @@ impl TableScan {
 }
 
 impl<'a> Keys<'a> {
-    /// Of codes that are tested as such: bit `code` of `bits` says whether it passes.
+    /// Keys tested by their codes: bit `code` of `bits` says whether it passes.
     fn accepted(codes: Codes<'a>, bits: Vec<u64>, count: usize) -> Self {
         match codes {
             Codes::U8(codes) => {

@@ -1,11 +1,12 @@
 //! Table scan: blocks in, batches out, dropping rows as early and as cheaply as they can be dropped.
 //!
 //! A unit is one block. In order, and each step only for what the one before left:
-//! 0. of a block with deleted rows, a bitmap of the others; of a sample of blocks, only those that it takes; of a sample
-//!    of rows, a bitmap of those;
+//! 0. of a block with deleted rows, a bitmap of the others; of a sample of blocks, only those that it takes; of a
+//!    sample of rows, a bitmap of those;
 //! 1. every block's minimum and maximum against every predicate and runtime filter, before the scan begins: those in
 //!    which no row can pass are no units;
-//! 2. predicates on codes and trees of them, in the order and the ways that are cheapest in the block, and filters on one dictionary-coded column evaluated once per distinct value: a bitmap;
+//! 2. predicates on codes and trees of them, in the order and the ways that are cheapest in the block, and filters on
+//!    one dictionary-coded column evaluated once per distinct value: a bitmap;
 //! 3. runtime filters of joins above (LIP), on the same bitmap, in the order of their observed miss rates
 //!    (`lookahead.rs`);
 //! 4. remaining filters, each fetching only the columns it needs;
@@ -29,6 +30,7 @@ use crate::pipeline::{Flow, Local, Push, Source, Work, local_state};
 use crate::sort::bound::TopBound;
 use lookahead::FilterOrder;
 
+/// The source that reads a table's blocks.
 pub struct TableScan {
     node: NodeId,
     table: Arc<catalog::Table>,
@@ -48,7 +50,7 @@ pub struct TableScan {
     blocks: OnceLock<Vec<u32>>,
     /// On a machine with several memory nodes: how many, and which one each unit lies on.
     nodes: OnceLock<(usize, Vec<Option<usize>>)>,
-    /// Of top-ks above: by fetched column.
+    /// Bounds of top-ks above, by fetched column.
     bounds: Vec<(usize, Arc<TopBound>)>,
     /// What the aggregation above wants instead of gathered rows.
     codes: Option<Arc<CodesWanted>>,
@@ -92,6 +94,7 @@ pub(crate) struct ScanFilter {
 }
 
 impl TableScan {
+    /// Compiles the filters. `plan` has to be a TableScan node whose table is in the snapshot.
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Self> {
         let PhysicalNode::TableScan {
             table,
@@ -153,8 +156,8 @@ impl TableScan {
         self
     }
 
-    /// A partition's blocks lie on one memory node: so it was when they were written, and what comes back from files comes
-    /// there.
+    /// A partition's blocks lie on one memory node: so it was when they were written, and what comes back from files
+    /// comes there.
     fn find_nodes(&self, blocks: &[u32], topology: &memory::Topology) {
         let Some(partitioning) = self.table.partitioning.as_ref().filter(|_| topology.is_divided()) else {
             return;
@@ -170,8 +173,8 @@ impl TableScan {
         let _ = self.nodes.set((topology.nodes().len(), of_units));
     }
 
-    /// Says that a unit will be scanned soon. Where rows are tested first, its other columns may never be wanted; whether
-    /// they will be is seen from the blocks before it.
+    /// Says that a unit will be scanned soon. Where rows are tested first, its other columns may never be wanted;
+    /// whether they will be is seen from the blocks before it.
     fn announce(&self, unit: usize) {
         if let Some(ordinal) = self.blocks.get().and_then(|blocks| blocks.get(unit)) {
             let block = self.table.data.block(*ordinal as usize);
@@ -205,6 +208,7 @@ impl ScanFilter {
         }
     }
 
+    /// Compiles a conjunct over the fetched columns.
     pub(crate) fn new(filter: &Expr) -> Result<Self> {
         let needs: Vec<usize> = filter.inputs().into_iter().collect();
         let compact = filter.clone().transform(&mut |e| match e.kind {

@@ -12,18 +12,23 @@ pub struct Survivors {
 }
 
 impl Survivors {
+    /// Consecutive rows of the block.
     pub fn range(range: Range<usize>) -> Self {
         Survivors { range, list: None }
     }
+    /// Row numbers, ascending.
     pub fn list(list: Vec<u32>) -> Self {
         Survivors { range: 0..0, list: Some(list) }
     }
+    /// The number of rows left.
     pub fn len(&self) -> usize {
         self.list.as_ref().map_or(self.range.len(), Vec::len)
     }
+    /// Whether no row is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// The rows in the form that a block fetches.
     pub fn rows(&self) -> Rows<'_> {
         match &self.list {
             Some(list) => Rows::List(list),

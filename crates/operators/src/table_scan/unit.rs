@@ -1,4 +1,11 @@
 //! One block: skipping it, selecting in it, and walking over what is left.
+//!
+//! `scan_block` is one unit of the scan. The selection bitmap is the worker's, used again for each block, and only
+//! ever loses rows: deleted and sampled rows first, then predicates on codes, then runtime filters. Columns that
+//! predicates test are pinned before all others; the rest is read only if some row is left, and stays pinned until
+//! the unit's batches have been pushed. What the bitmap leaves is delivered batch by batch, through the remaining
+//! filters, as ranges where no row is missing. Before any unit runs, `blocks_to_read` chooses the blocks by their
+//! bounds.
 
 use std::time::Instant;
 
@@ -35,6 +42,7 @@ impl Place<'_> {
 }
 
 impl TableScan {
+    /// Scans one block into `push`. Returns `Flow::Enough` when the stages above want no more.
     pub(super) fn scan_block(
         &self,
         place: Place<'_>,
@@ -137,8 +145,8 @@ impl TableScan {
         self.deliver(place, Survivors::list(list), &evaluated, work, push)
     }
 
-    /// Scans a block whose index lists the few rows that pass, where nothing else decides about rows: what a bitmap of all
-    /// rows costs would be most of it. `None` for all other blocks.
+    /// Scans a block whose index lists the few rows that pass, where nothing else decides about rows: what a bitmap
+    /// of all rows costs would be most of it. `None` for all other blocks.
     fn scan_listed(&self, place: Place<'_>, work: &Work<'_>, push: &mut Push<'_>) -> Result<Option<Flow>> {
         let (block, settings) = (place.block, &work.query.settings);
         let PredicateTree::And(parts) = &self.tree else { return Ok(None) };
@@ -236,7 +244,7 @@ impl TableScan {
                 let (low, high) = (end(low), end(high));
                 blocks.retain(|block| {
                     let (min, max) = (min[*block as usize], max[*block as usize]);
-                    // Of a block of NULLs nothing is known.
+                    // Nothing is known of a block of NULLs.
                     min > max || (max >= low && min <= high)
                 });
                 continue;
@@ -288,8 +296,8 @@ impl TableScan {
         }
     }
 
-    /// Steps that work on the whole block, and with `anew` on all its rows, whatever the selection holds. Returns which of
-    /// `filters` need no further evaluation.
+    /// Steps that work on the whole block, and with `anew` on all its rows, whatever the selection holds. Returns
+    /// which of `filters` need no further evaluation.
     fn select(
         &self,
         block: &Block,
@@ -348,7 +356,7 @@ impl TableScan {
         });
     }
 
-    /// Who had to read has waited for the file.
+    /// Records I/O wait and bytes read, for columns that had to come from files.
     fn count_read(&self, pinned: &Pinned<'_>, begun: Instant, work: &Work<'_>) {
         if pinned.bytes_read() > 0 {
             work.context.note_wait(begun.elapsed().as_nanos() as u64);

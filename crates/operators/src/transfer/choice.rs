@@ -1,18 +1,18 @@
 //! `auto`: where rows are handed on by `vector`, and where memory is better served by a table.
 //!
-//! In memory `vector` is never behind: it is the low end of the model with the smallest unit, so that what it hands on
-//! is in the cache, and it writes nothing. What it needs is all hash tables of a pipeline at once (Deshmukh,
-//! Sundarmurthy and Patel 2019, section 5); with a table between two probes one side's hash tables are gone before the
-//! other's are made:
+//! In memory `vector` is never behind: it is the low end of the model with the smallest unit, so that what it hands
+//! on is in the cache, and it writes nothing. What it needs is all hash tables of a pipeline at once (Deshmukh,
+//! Sundarmurthy and Patel 2019, section 5); with a table between two probes one side's hash tables are gone before
+//! the other's are made:
 //!
 //! ```text
 //!  low:   scan > probe 1 > probe 2 > ...      H1 + H2 + ...
 //!  high:  scan > probe 1 > table              H1 + T
 //!                          table > probe 2    T + H2            T: the rows in between
 //! ```
-//! So a pipeline is cut before the join whose hash table would no longer fit beside those below it, when rows kept in
-//! between fit with it and cost less than sending both of the join's sides through files would. A join that fills a
-//! filter for the scan below has to be built before that scan begins, so that nothing is gained there.
+//! So a pipeline is cut before the join whose hash table would no longer fit together with those below it, when rows
+//! kept in between fit with it and cost less than sending both of the join's sides through files would. A join that
+//! fills a filter for the scan below has to be built before that scan begins, so that nothing is gained there.
 
 use plan::{NodeId, PhysicalNode, PhysicalPlan};
 use workorder::UnitOfTransfer;
@@ -20,8 +20,8 @@ use workorder::UnitOfTransfer;
 use super::{machine, model};
 use crate::context::ExecutionSettings;
 
-/// Beside its rows, and a copy of them while it is built: a row's place in the table. A join that cannot have so much
-/// goes to files (`hash_join/build.rs`).
+/// Bytes of a row's place in the table, needed in addition to the row and a copy of it while the table is built. A
+/// join that cannot have so much goes to files (`hash_join/build.rs`).
 const PLACE_BYTES: f64 = 24.0;
 
 /// The edges, by producer, that get a table, each with the reason.

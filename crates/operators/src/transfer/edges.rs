@@ -1,8 +1,8 @@
 //! The edges of a plan and their units of transfer, decided before anything is composed.
 //!
-//! An edge leads from an operator to the one that takes its rows; it is named by its producer, since a plan is a tree.
-//! The last one, to the result, has no unit: the result is kept or streamed. So have edges from operators that have
-//! written their rows down themselves: groups, sorted rows, common subplans.
+//! An edge leads from an operator to the one that takes its rows; it is named by its producer, since a plan is a
+//! tree. The last one, to the result, has no unit: the result is kept or streamed. So have edges from operators that
+//! have written their rows down themselves: groups, sorted rows, common subplans.
 
 use plan::{NodeId, PhysicalNode, PhysicalPlan};
 use workorder::UnitOfTransfer;
@@ -14,8 +14,9 @@ use crate::context::ExecutionSettings;
 /// What was decided about an edge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
+    /// The unit that the edge uses.
     pub unit: UnitOfTransfer,
-    /// Why, where nobody asked for it.
+    /// Why it has this unit, where no setting asked for it.
     pub reason: Option<String>,
 }
 
@@ -66,7 +67,7 @@ impl Edges {
         self.unit(producer).is_fused()
     }
 
-    /// Why the edge from `producer` has its unit, if nobody asked for it.
+    /// Why the edge from `producer` has its unit, if no setting asked for it.
     pub fn reason(&self, producer: NodeId) -> Option<&str> {
         self.of.get(producer.0 as usize)?.reason.as_deref()
     }

@@ -1,4 +1,4 @@
-//! The cost model's constants, measured on this machine: once in a process, when somebody first asks.
+//! The cost model's constants, measured on this machine: once in a process, at the first call.
 //!
 //! | letter | measured as |
 //! | --- | --- |
@@ -40,7 +40,7 @@ pub struct Constants {
     pub miss: f64,
     /// `IC`.
     pub instruction_miss: f64,
-    /// Of rows that go to a temporary file and back, a byte.
+    /// Nanoseconds a byte of rows that go to a temporary file and back.
     pub file: f64,
 }
 
@@ -55,7 +55,8 @@ pub const USUAL: Constants = Constants {
     file: 1.5,
 };
 
-/// The machine's constants. The first call measures, in a tenth of a second and a quarter of `available` bytes at most.
+/// The machine's constants. The first call measures, in a tenth of a second and a quarter of `available` bytes at
+/// most.
 pub fn constants(available: u64) -> Constants {
     static MEASURED: OnceLock<Constants> = OnceLock::new();
     match available / 4 {

@@ -6,14 +6,14 @@
 //!                                          v
 //!                                       block being filled --full--> [unit 0][unit 1]... --claim--> consumer's orders
 //! ```
-//! Units are filled in the order of the producer's units and numbered as they fill, so a consumer sees the same units in
-//! the same order whatever the number of workers, and hands them on under their own numbers: sinks that keep order are
-//! right above any number of transfers. The unit whose turn it is, the *head*, goes straight into the block being
+//! Units are filled in the order of the producer's units and numbered as they fill, so a consumer sees the same units
+//! in the same order whatever the number of workers, and hands them on under their own numbers: sinks that keep order
+//! are right above any number of transfers. The unit whose turn it is, the *head*, goes straight into the block being
 //! filled; the rows of units ahead of it wait. Orders run over ascending units and are short, so that little waits.
 //!
 //! A full unit is charged to the budget and written to a temporary file when memory is short. With `block` and
-//! `blocks(k)` the consumer claims units while the producer runs, which stops for a while when it is too far ahead; with
-//! `table` it begins when all are there.
+//! `blocks(k)` the consumer claims units while the producer runs, which stops for a while when it is too far ahead;
+//! with `table` it begins when all are there.
 //!
 //! A consumer that wants no more closes the transfer; the units it claimed stay, as a limit relies on.
 
@@ -44,6 +44,7 @@ use crate::values::slices;
 /// A producer of which so many units wait for each core begins no further order.
 const UNITS_AHEAD: u64 = 4;
 
+/// The queue of units between a producer's segments and its consumer's.
 pub struct Transfer {
     unit_of_transfer: UnitOfTransfer,
     /// A unit is full from so many bytes on.
@@ -66,7 +67,7 @@ struct Held {
     early: BTreeMap<u64, Early>,
     filling: Filling,
     units: Vec<Unit>,
-    /// Of units in memory, those ahead of their turn included.
+    /// Bytes of units in memory, those ahead of their turn included.
     bytes: usize,
     bytes_max: usize,
     file: Option<Arc<SpillFile>>,
@@ -234,6 +235,7 @@ impl Transfer {
         (claimed < self.published.load(Ordering::Acquire)).then_some(claimed)
     }
 
+    /// No more units come: the producer's segments have ended.
     pub fn inputs_finished(&self) {
         self.complete.store(true, Ordering::Release);
     }
@@ -242,7 +244,8 @@ impl Transfer {
     pub fn close(&self) {
         let mut held = self.held();
         self.closed.store(true, Ordering::Release);
-        // Whoever claimed before this store is counted here or finds its unit gone, having had enough as well.
+        // A claim made before this store is counted here or finds its unit gone, and its consumer has had enough as
+        // well.
         let claimed = self.claimed.load(Ordering::Acquire) as usize;
         let kept = claimed.min(held.units.len());
         let unwanted = held.units.split_off(kept);
@@ -286,11 +289,13 @@ struct Summary {
     spilled: u64,
 }
 
+/// The producer's end: fills units with the rows of its batches.
 pub struct TransferSink {
     node: NodeId,
     transfer: Arc<Transfer>,
 }
 
+/// The consumer's end: a unit of the source is a unit of transfer.
 pub struct TransferSource {
     node: NodeId,
     transfer: Arc<Transfer>,

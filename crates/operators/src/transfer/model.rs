@@ -1,5 +1,5 @@
-//! What handing rows on costs beside the operators' own work: the model of Deshmukh, Sundarmurthy and Patel (2019),
-//! section 4, for a selection whose output is probed. Per unit of transfer of `B` bytes, with `T` threads:
+//! What handing rows on costs in addition to the operators' own work: the model of Deshmukh, Sundarmurthy and Patel
+//! (2019), section 4, for a selection whose output is probed. Per unit of transfer of `B` bytes, with `T` threads:
 //!
 //! | | the paper | here |
 //! | --- | --- | --- |
@@ -10,12 +10,12 @@
 //! | p1 | that a probe's reads broke the run through its input | 1: once a unit |
 //!
 //! `W_mem`, `R_L3` and `AR_L3` are costs of a whole unit and grow with it: `W_mem` and `AR_L3` are nanoseconds a byte
-//! here, times `B`. A run through memory that was disturbed costs its first page at the price of pages in no order, and
-//! goes on as before: `R_L3` is `AR_L3` and so much, and the selection, which reads its input at both ends of the
-//! spectrum, is charged that page alone. (With the paper's `R_L3`, and a memory that favours long runs as much as those
-//! of today do, small units would always lose, which is not what they or we measured.) `vector` is the low end with a
-//! batch for a unit. What a unit costs to make and to keep account of is in neither formula, as in the paper; a file
-//! behind the intermediate rows adds `file` a byte.
+//! here, times `B`. A run through memory that was disturbed costs its first page at the price of pages in no order,
+//! and goes on as before: `R_L3` is `AR_L3` and so much, and the selection, which reads its input at both ends of the
+//! spectrum, is charged that page alone. (With the paper's `R_L3`, and a memory that favours long runs as much as
+//! those of today do, small units would always lose, which is not what they or we measured.) `vector` is the low end
+//! with a batch for a unit. What a unit costs to make and to keep account of is in neither formula, as in the paper;
+//! a file behind the intermediate rows adds `file` a byte.
 
 use workorder::UnitOfTransfer;
 

@@ -14,6 +14,7 @@ pub enum Wanted {
     /// The cost model and the memory left decide.
     #[default]
     Auto,
+    /// This unit, whatever the model says.
     Unit(UnitOfTransfer),
 }
 
@@ -34,6 +35,7 @@ pub enum Consumer {
 }
 
 impl Consumer {
+    /// Every kind, in the order of the setting's text.
     pub const ALL: [Consumer; 8] = [
         Consumer::Select,
         Consumer::Probe,
@@ -74,8 +76,8 @@ impl TransferSetting {
         TransferSetting { rest: Wanted::Unit(unit), named: vec![] }
     }
 
-    /// What the edges into such an operator get. Rows before a limit are no table unless it is named: of its input, which
-    /// may have no end, it takes a beginning.
+    /// What the edges into such an operator get. Rows before a limit are no table unless it is named: of its input,
+    /// which may have no end, it takes a beginning.
     pub fn of(&self, consumer: Consumer) -> Wanted {
         match self.named.iter().find(|(named, _)| *named == consumer) {
             Some((_, wanted)) => *wanted,
@@ -86,7 +88,8 @@ impl TransferSetting {
         }
     }
 
-    /// Reads what `Display` writes: a unit, and units for kinds of operators, apart by commas. Of no kind named twice.
+    /// Reads what `Display` writes: a unit, and units for kinds of operators, apart by commas. Of no kind named
+    /// twice.
     pub fn parse(text: &str) -> Option<Self> {
         let mut setting = TransferSetting::default();
         let mut has_rest = false;

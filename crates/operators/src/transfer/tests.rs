@@ -1,4 +1,8 @@
 //! Transfers by themselves: whatever the order in which a producer's units come, the consumer's units are the same.
+//!
+//! Batches of ascending numbers are fed to `take_in` without a pipeline, in the order of their units and in random
+//! ones, under random unit sizes; `drain` claims and reads what was published. Rows must come out in order, and units
+//! must not depend on the order in which they came in.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,10 @@
 //! Aggregates over frames.
+//!
+//! Each kind of aggregate is a `Combine`: a state that rows are added to and that merges with the state of later
+//! rows. `over_frames` (`tree`) calls back with the state of each row's frame, in the order of the rows, so that
+//! results go straight into a vector. Rows that are NULL or that the FILTER clause drops are seen by no state
+//! (`Counts`). Sums of integers and decimals are exact in 128 bits and fail on overflow. What needs all values of a
+//! frame in order, such as quantiles, is in `ordered`.
 
 use std::sync::Arc;
 
@@ -15,6 +21,7 @@ use super::partition::{Pace, Sorted};
 use super::tree::{Combine, over_frames};
 use crate::sort::keys::{Keys, shape};
 
+/// The values of one aggregate call for all rows of a hash partition.
 pub(super) fn evaluate(
     call: &Call,
     function: &AggregateFunction,

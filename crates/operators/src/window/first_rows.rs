@@ -4,11 +4,11 @@
 //!  row_number() OVER (PARTITION BY p ORDER BY o) <= 2        group of p    its 2 least keys seen
 //!                                                            'a'           3, 8      a row of 'a' with key 9 is dropped
 //! ```
-//! With a filter `row_number() <= k` or `rank() <= k`, a row counts only while fewer than k rows of its partition stand
-//! before it. Each worker keeps the k least keys of every partition it has seen, and drops rows whose key is behind all
-//! of them. Rows with an equal key stay: rank counts them, and ties are for the sort to decide. What is dropped has at
-//! least k rows before it, so the first k keep their numbers. Keys are compared by their first 16 bytes, which never
-//! drops too much. Where few rows can be dropped the work stops.
+//! With a filter `row_number() <= k` or `rank() <= k`, a row counts only while fewer than k rows of its partition
+//! stand before it. Each worker keeps the k least keys of every partition it has seen, and drops rows whose key is
+//! behind all of them. Rows with an equal key stay: rank counts them, and ties are for the sort to decide. What is
+//! dropped has at least k rows before it, so the first k keep their numbers. Keys are compared by their first 16
+//! bytes, which never drops too much. Where few rows can be dropped the work stops.
 
 use hash::aggregate::{GroupTable, KeyBatch, KeyLayout};
 use types::Result;
@@ -36,6 +36,7 @@ pub(super) struct FirstRows {
 }
 
 impl FirstRows {
+    /// Keeps at most `first` keys of each partition; `layout` is that of the partition keys.
     pub(super) fn new(first: usize, layout: &KeyLayout) -> Self {
         FirstRows {
             first,

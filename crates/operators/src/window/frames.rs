@@ -6,11 +6,13 @@ use types::Result;
 use super::Call;
 use super::partition::{Pace, Peers, Sorted};
 
+/// The frames of one call over a whole hash partition.
 pub(super) struct Frames<'p> {
     /// First row of each row's frame.
     pub starts: Vec<u32>,
     /// Row behind the last; never before the first.
     pub ends: Vec<u32>,
+    /// Which rows around the present one are left out.
     pub exclusion: Exclusion,
     peers: &'p Peers,
 }
@@ -23,6 +25,7 @@ enum Side {
 }
 
 impl<'p> Frames<'p> {
+    /// The frames of a call; `peers` are those of its order keys.
     pub(super) fn new(
         call: &Call,
         sorted: &Sorted,

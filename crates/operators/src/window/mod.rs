@@ -8,12 +8,14 @@
 //! Rows of one partition meet in one hash partition; all calls of the node share its sort (`partition`). A window
 //! without PARTITION BY has one partition, whose input comes sorted by the sort operator, in parallel. Which rows a
 //! call sees is told by two columns of row numbers (`frames`); from there on every call is linear or, for aggregates
-//! over frames whose start moves, takes a logarithm of the frame's length a row (`aggregates`, after Leis, Kundhikanjana,
-//! Kemper, Neumann, "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB 2015, section 4).
+//! over frames whose start moves, takes a logarithm of the frame's length a row (`aggregates`, after Leis,
+//! Kundhikanjana, Kemper, Neumann, "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB 2015,
+//! section 4).
 //!
 //! Where a filter above wants the first rows of each partition only, others are dropped as they come (`first_rows`).
 //!
-//! Input that does not fit memory goes to hash partitions in a file, which are evaluated on their way out (`spilled`).
+//! Input that does not fit memory goes to hash partitions in a file, which are evaluated on their way out
+//! (`spilled`).
 //!
 //! Rows come out partition by partition in the window's order; ties stand in the order of the input, so a result does
 //! not depend on the number of workers.
@@ -48,6 +50,7 @@ use first_rows::FIRST_MAX;
 /// Hash partitions of an input with PARTITION BY: enough that workers stay busy when partitions are of unlike size.
 const HASH_PARTITIONS: usize = 64;
 
+/// One window node: its keys and calls at plan time, and what sink, step and source share.
 pub struct Window {
     node: NodeId,
     /// Partition keys as sort keys, then the order keys.
@@ -82,6 +85,7 @@ struct Call {
 }
 
 impl Window {
+    /// `plan` has to be a Window node.
     pub fn new(plan: &PhysicalPlan) -> Result<Arc<Window>> {
         let PhysicalNode::Window { input, partition, order, calls, sorted, first } = &plan.node else {
             return Err(Error::internal("not a window node"));
@@ -138,12 +142,16 @@ impl Window {
             spilled: OnceLock::new(),
         }))
     }
+    /// Collects the input, its rows numbered by hash partition.
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
         Arc::new(sink::WindowSink(self.clone()))
     }
+    /// Sorts the hash partitions and evaluates all calls, one partition a work order; nothing where the input has
+    /// spilled.
     pub fn evaluate_step(self: &Arc<Self>) -> Arc<dyn Step> {
         Arc::new(partition::WindowEvaluate(self.clone()))
     }
+    /// The input's rows with the calls' columns, a unit a hash partition.
     pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
         Arc::new(partition::WindowRows(self.clone()))
     }

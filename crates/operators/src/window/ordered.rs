@@ -1,9 +1,9 @@
 //! Quantiles, the mode and the entropy of frames.
 //!
-//! The rows of a partition are ranked by value once. A Fenwick tree counts which ranks the current frame holds, so that
-//! a frame that moves by a row costs a logarithm of the partition, and the value at a place is found by descending the
-//! tree. A frame that starts further back than the one before is counted anew. The mode and the entropy look at the
-//! frame's ranks in order, as often as the frame changes.
+//! The rows of a partition are ranked by value once. A Fenwick tree counts which ranks the current frame holds, so
+//! that a frame that moves by a row costs a logarithm of the partition, and the value at a place is found by
+//! descending the tree. A frame that starts further back than the one before is counted anew. The mode and the
+//! entropy look at the frame's ranks in order, as often as the frame changes.
 
 use hash::aggregate::{interpolated, quantile_between, quantile_place, runs};
 use plan::{AggregateFunction, Exclusion, Expr, SortKey};
@@ -50,6 +50,8 @@ impl Held {
     }
 }
 
+/// The values of one such aggregate for all rows of a hash partition; `sees` tells which rows have a value and pass
+/// the filter.
 pub(super) fn evaluate(
     function: &AggregateFunction,
     values: &Vector,

@@ -1,4 +1,10 @@
 //! One hash partition at a time: gathered, sorted, cut into partitions and peers, and every call evaluated.
+//!
+//! The step has a work order for each hash partition. It gathers the rows in the order of the input, sorts them by
+//! partition and order keys unless they come sorted, evaluates the arguments of all calls once, and leaves the
+//! finished batch in the window's `output`; the source takes it from there. `Sorted` and `Peers` are made once a hash
+//! partition and shared by its calls: a call sees rows as numbers in the window's order. Loops over rows step a
+//! `Pace`, so that a statement can be stopped and memory is checked.
 
 use std::sync::{Arc, PoisonError};
 
@@ -28,9 +34,11 @@ pub(super) struct Pace<'w> {
 }
 
 impl<'w> Pace<'w> {
+    /// A pace that looks at the signal after the first `PACE_ROWS` rows.
     pub(super) fn new(work: &'w Work<'w>) -> Self {
         Pace { work, left: PACE_ROWS }
     }
+    /// Counts a row; ends with an error when the statement was stopped or memory is short.
     #[inline]
     pub(super) fn step(&mut self) -> Result<()> {
         self.left -= 1;
@@ -40,6 +48,7 @@ impl<'w> Pace<'w> {
         }
         Ok(())
     }
+    /// Asks for room before a large allocation.
     pub(super) fn reserve(&self, bytes: usize) -> Result<memory::Reservation> {
         self.work.reserve(bytes)
     }
@@ -47,6 +56,7 @@ impl<'w> Pace<'w> {
 
 /// A hash partition in the window's order.
 pub(super) struct Sorted {
+    /// The number of rows.
     pub rows: usize,
     /// `segments[s]` to `segments[s + 1]` are the rows of one partition.
     pub segments: Vec<u32>,
@@ -66,15 +76,19 @@ pub(super) struct Peers {
 }
 
 impl Peers {
+    /// The first of the row's peers.
     pub fn start(&self, row: usize) -> usize {
         self.starts[self.group[row] as usize] as usize
     }
+    /// The row behind the last of the row's peers.
     pub fn end(&self, row: usize) -> usize {
         self.starts[self.group[row] as usize + 1] as usize
     }
 }
 
+/// Evaluates the hash partitions.
 pub(super) struct WindowEvaluate(pub Arc<Window>);
+/// Delivers the evaluated partitions, or those in the file.
 pub(super) struct WindowRows(pub Arc<Window>);
 
 impl Step for WindowEvaluate {
@@ -236,7 +250,8 @@ impl Sorted {
     }
 }
 
-/// Where the keys change, beside the boundaries that are there already; the last is the number of rows.
+/// Where the keys change, together with the boundaries within which they are compared; the last is the number of
+/// rows.
 fn boundaries(
     keys: &[Vector],
     order: &[SortKey],

@@ -7,6 +7,7 @@ use vector::{Data, Vector, VectorBuilder};
 use super::Call;
 use super::partition::{Pace, Peers, Sorted};
 
+/// The values of one ranking function for all rows of a hash partition.
 pub(super) fn evaluate(call: &Call, sorted: &Sorted, peers: &Peers, pace: &mut Pace<'_>) -> Result<Vector> {
     use WindowFunction as F;
     let ty = call.call.ty;

@@ -1,4 +1,9 @@
 //! The input of a window node: batches as they come, their rows numbered by hash partition.
+//!
+//! Each worker keeps its batches with the tag of the unit and, for each batch, the row numbers in the order of their
+//! partitions; rows are not moved. Bytes and rows of all workers are counted in the window for the decision to spill,
+//! which writes a worker's batches to the file (`spilled`). `finish` puts the batches in the order of their tags into
+//! one `Collected`, from which each hash partition gathers its rows in the order of the input.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,7 +32,7 @@ struct Parted {
 #[derive(Default)]
 struct Kept {
     first: Option<FirstRows>,
-    /// The first rows are no longer looked for: it does not pay.
+    /// Dropping rows that are not among the first of their partition did not pay and was given up.
     all: bool,
     batches: Vec<(u64, Parted)>,
     bytes: usize,
@@ -41,6 +46,7 @@ pub(super) struct Collected {
     partitions: usize,
 }
 
+/// The window's sink.
 pub(super) struct WindowSink(pub Arc<Window>);
 
 impl Sink for WindowSink {
@@ -153,9 +159,11 @@ fn by_partition(columns: &[Vector], rows: usize, partitions: usize) -> (Vec<u32>
 }
 
 impl Collected {
+    /// The number of hash partitions; 0 without input.
     pub(super) fn partitions(&self) -> usize {
         if self.batches.is_empty() { 0 } else { self.partitions }
     }
+    /// Bytes of all batches.
     pub(super) fn bytes(&self) -> usize {
         self.batches.iter().map(|p| p.batch.bytes()).sum()
     }
@@ -171,9 +179,11 @@ impl Collected {
         };
         self.batches.iter().enumerate().map(of).collect()
     }
+    /// The number of columns; 0 without input.
     pub(super) fn columns(&self) -> usize {
         self.batches.first().map_or(0, |p| p.batch.columns.len())
     }
+    /// One column of every batch, in the order of the input.
     pub(super) fn column(&self, at: usize) -> Vec<Vector> {
         self.batches.iter().map(|p| p.batch.columns[at].clone()).collect()
     }

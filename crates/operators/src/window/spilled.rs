@@ -6,9 +6,9 @@
 //!  source, a unit a stream           read, put in the order of the input, evaluated as in memory; a stream that is too
 //!                                    large is divided into 64 by other bits of the hash
 //! ```
-//! Rows carry the tag of their unit: a unit's rows come from one worker in their order, so a stable sort by tag is the
-//! order of the input. A partition of the window is never divided and has to fit memory; so has the input of a window
-//! without PARTITION BY.
+//! Rows carry the tag of their unit: a unit's rows come from one worker in their order, so a stable sort by tag is
+//! the order of the input. A partition of the window is never divided and has to fit memory; so has the input of a
+//! window without PARTITION BY.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -37,6 +37,7 @@ const BATCHES_PER_ORDER: usize = 64;
 
 type TaggedRows = Vec<(u64, Batch)>;
 
+/// The file of a window, with a stream for each hash partition.
 pub(super) struct Spilled {
     file: Arc<SpillFile>,
     streams: Partitions,
@@ -46,9 +47,11 @@ pub(super) struct Spilled {
 }
 
 impl Window {
+    /// Whether the input may go to files: only with PARTITION BY.
     pub(super) fn can_spill(&self) -> bool {
         self.hash_partitions == HASH_PARTITIONS
     }
+    /// Whether some worker has written rows to the file.
     pub(super) fn has_spilled(&self) -> bool {
         self.spilled.get().is_some()
     }
@@ -69,6 +72,7 @@ impl Window {
         self.spilled.get().ok_or_else(|| Error::internal("a window that was not spilled"))
     }
 
+    /// Writes rows to the streams of their partition keys.
     pub(super) fn spill(&self, rows: TaggedRows, work: &Work<'_>) -> Result<()> {
         let spilled = self.spill_to(work.query)?;
         for (tag, mut batch) in rows {
@@ -101,17 +105,20 @@ impl Window {
         *spilled.rest.lock().unwrap_or_else(PoisonError::into_inner) = parts;
         Ok(())
     }
+    /// Work orders that `spill_rest` needs; 0 where nothing is left in memory.
     pub(super) fn spill_orders(&self) -> u64 {
         let rest =
             self.spilled.get().map(|spilled| spilled.rest.lock().unwrap_or_else(PoisonError::into_inner));
         rest.map_or(0, |rest| rest.len() as u64)
     }
+    /// Writes one part of what was in memory when the sink ended.
     pub(super) fn spill_rest(&self, part: usize, work: &Work<'_>) -> Result<()> {
         let rest = &self.streams()?.rest;
         let rows = rest.lock().unwrap_or_else(PoisonError::into_inner).get_mut(part).and_then(Option::take);
         self.spill(rows.unwrap_or_default(), work)
     }
 
+    /// Reads one stream back, evaluates its partitions and delivers their rows.
     pub(super) fn push_spilled(&self, unit: usize, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
         let spilled = self.streams()?;
         let flow = self.push_stream(&mut spilled.streams.stream(unit), (0, true), work, push)?;

@@ -1,8 +1,9 @@
 //! States over frames: added up as the frame grows, or put together from a tree of partial states.
 //!
-//! Leis, Kundhikanjana, Kemper, Neumann (VLDB 2015), section 4.3 and 4.4: frames that only grow are aggregated as they
-//! grow; frames whose start moves are answered by a segment tree over the partition, whose leaves are rows and whose
-//! inner nodes hold the state of the two below. Narrow frames are added up anew, which is cheaper than the tree.
+//! Leis, Kundhikanjana, Kemper, Neumann (VLDB 2015), section 4.3 and 4.4: frames that only grow are aggregated as
+//! they grow; frames whose start moves are answered by a segment tree over the partition, whose leaves are rows and
+//! whose inner nodes hold the state of the two below. Narrow frames are added up anew, which is cheaper than the
+//! tree.
 
 use types::Result;
 
@@ -12,9 +13,10 @@ use super::partition::{Pace, Sorted};
 /// Frames of at most so many rows are added up row by row.
 const NARROW_ROWS: usize = 16;
 
-/// What an aggregate keeps of rows. Merging is associative; the empty state changes nothing.
+/// How an aggregate keeps the rows of a frame. Merging is associative; the empty state changes nothing.
 pub(super) trait Combine {
     type State: Clone + Default;
+    /// Adds one row, given by its place in the window's order.
     fn add(&self, state: &mut Self::State, row: usize);
     /// `later` stands for rows behind those of `state`.
     fn merge(&self, state: &mut Self::State, later: &Self::State);

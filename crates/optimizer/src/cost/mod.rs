@@ -3,7 +3,7 @@
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use types::{Physical, Type};
 
-/// Of evaluating an expression on one row.
+/// Cost of evaluating an expression on one row.
 pub(crate) fn evaluation(expr: &Expr) -> f64 {
     use ExprKind as K;
     let own = match &expr.kind {
@@ -20,7 +20,7 @@ pub(crate) fn evaluation(expr: &Expr) -> f64 {
         K::Function { .. } => 6.0,
         K::Cast { input, .. } if input.ty.is_text() || expr.ty.is_text() => 40.0,
         K::Library { .. } => 80.0,
-        // Nobody knows; the host program is not to be asked about rows that others can drop.
+        // The cost is unknown; the host program is not to be called for rows that others can drop.
         K::External { .. } => 1000.0,
         _ => 1.0,
     };
@@ -65,11 +65,11 @@ const BUILD_FACTOR: f64 = 5.0;
 /// Passing a row that comes out of a join on to the next operator.
 const OUTPUT_ROW: f64 = 1.0;
 
-/// To keep one byte of a build row beside its key: rows are collected, then copied end to end.
+/// Cost of keeping one byte of a build row in addition to its key: rows are collected, then copied end to end.
 const KEPT_BYTE: f64 = 0.07;
 /// To fetch one byte of a build row for an output row, from a cache-resident build. Both are measured on TPC-H Q9 at
-/// scale 10, a string of 25 nations in builds of 435 thousand and of 3.3 million rows: 19 and 28 ns an output row, where
-/// a probe of a build in the cache and its fetch take 17.
+/// scale 10, a string of 25 nations in builds of 435 thousand and of 3.3 million rows: 19 and 28 ns an output row,
+/// where a probe of a build in the cache and its fetch take 17.
 const FETCHED_BYTE: f64 = 0.055;
 
 /// The bytes by which one column makes a row of a build wider. Strings are views.
@@ -83,11 +83,11 @@ pub(crate) fn column_bytes(ty: Type) -> f64 {
     }
 }
 
-/// Wider than this a row of a build does not get, however many columns of a relation are asked for: beyond, a reference
-/// to the row is carried instead (late materialisation).
+/// Wider than this a row of a build does not get, however many columns of a relation are asked for: beyond, a
+/// reference to the row is carried instead (late materialisation).
 pub(crate) const RELATION_BYTES_MAX: f64 = 32.0;
 
-/// Of a hash join that keeps `payload` bytes of each build row for its output.
+/// Cost of a hash join that keeps `payload` bytes of each build row for its output.
 pub(crate) fn hash_join(probe_rows: f64, build_rows: f64, payload: f64, output_rows: f64) -> f64 {
     let access = access(build_rows);
     let table = build_rows * BUILD_FACTOR * access + probe_rows * access;
@@ -95,13 +95,13 @@ pub(crate) fn hash_join(probe_rows: f64, build_rows: f64, payload: f64, output_r
     table + kept + output_rows * OUTPUT_ROW
 }
 
-/// Of comparing every row with every row.
+/// Cost of comparing every row with every row.
 pub(crate) fn nested_loops(probe_rows: f64, build_rows: f64, output_rows: f64) -> f64 {
     build_rows * 2.0 + probe_rows * build_rows.max(1.0) * 0.5 + output_rows * OUTPUT_ROW
 }
 
-/// Of sorting the build rows by so many keys and searching them for each probe row. A step of a search costs less than a
-/// pair of nested loops, but for the cache.
+/// Cost of sorting the build rows by so many keys and searching them for each probe row. A step of a search costs
+/// less than a pair of nested loops, but for the cache.
 pub(crate) fn range_join(probe_rows: f64, build_rows: f64, keys: f64, output_rows: f64) -> f64 {
     let steps = build_rows.max(2.0).log2();
     let sorting = build_rows * (BUILD_FACTOR + steps) * keys;

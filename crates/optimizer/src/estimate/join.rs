@@ -63,6 +63,7 @@ impl Planner<'_> {
         (domain * (common / span)).max(rows.min(domain))
     }
 
+    /// The estimate for the equalities `on` together; without any, every pair matches.
     pub(crate) fn key_match(&self, left: &Relation, right: &Relation, on: &[(Expr, Expr)]) -> KeyMatch {
         if on.is_empty() {
             return KeyMatch { pairs: 1.0, left: 1.0, right: 1.0, fan_out: right.rows().max(1.0) };
@@ -122,7 +123,7 @@ impl Planner<'_> {
     }
 }
 
-/// Of left rows, how many find a right row that also satisfies a residual of the given selectivity.
+/// The share of left rows that find a right row that also satisfies a residual of the given selectivity.
 pub(crate) fn semi_fraction(keys: &KeyMatch, residual: f64) -> f64 {
     if residual >= 1.0 {
         return keys.left;

@@ -26,6 +26,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// Nothing is known, and no NULLs are expected.
     pub(crate) const UNKNOWN: Facts =
         Facts { distinct: None, low: None, high: None, null_fraction: 0.0, moments: None };
 }

@@ -10,8 +10,10 @@ use super::{Facts, natural};
 use crate::estimate::selectivity::source;
 use crate::planner::Planner;
 
+/// Mean and variance of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moments {
+    /// In units of the type.
     pub(crate) mean: f64,
     pub(crate) variance: f64,
 }
@@ -20,7 +22,7 @@ impl Moments {
     fn constant(value: f64) -> Moments {
         Moments { mean: value, variance: 0.0 }
     }
-    /// Of values spread evenly over an interval.
+    /// Moments of values spread evenly over an interval.
     fn even(low: f64, high: f64) -> Moments {
         Moments { mean: (low + high) / 2.0, variance: (high - low).powi(2) / 12.0 }
     }

@@ -1,4 +1,9 @@
 //! Selectivity of a predicate without a sample: from distinct counts, bounds and, failing those, fixed guesses.
+//!
+//! All results are fractions from 0 to 1 of the rows that a predicate is evaluated on; NULL counts as not passing.
+//! Columns bring their `Facts` from the planner, which lowering has filled before it asks. Parts of a condition count
+//! as independent, except two bounds on one column. Scans of tables ask a sample first (`lower/scan.rs`), and come
+//! here for what it cannot tell.
 
 use plan::{Arithmetic, ColumnId, Expr, ExprKind, Function};
 use types::Comparison;
@@ -55,7 +60,7 @@ impl Planner<'_> {
         fraction.clamp(0.0, 1.0)
     }
 
-    /// Of a conjunction. Two bounds on one column make an interval, not two independent events.
+    /// Selectivity of a conjunction. Two bounds on one column make an interval, not two independent events.
     pub(crate) fn all_of(&self, conjuncts: &[Expr]) -> f64 {
         let mut product = 1.0;
         let mut taken = vec![false; conjuncts.len()];

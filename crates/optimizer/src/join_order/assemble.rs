@@ -1,4 +1,10 @@
 //! A region put together again: the graph from lowered relations, and physical joins along a chosen tree.
+//!
+//! `Planner::graph` estimates what the search for an order needs: rows of the relations, equality classes, links and
+//! the columns that joins carry. `Assembly` then walks the chosen tree. It owns the lowered relations and takes each
+//! once; a condition is applied at the first join that has all its relations, only columns with a reader above are
+//! delivered, and a part of the tree may be grouped before it is joined (`early`). Both are used by `lower_region`
+//! (`mod.rs`), once a region.
 
 use plan::{Expr, JoinKind, Ranges};
 use types::{Comparison, Error, Result};
@@ -189,11 +195,17 @@ impl Planner<'_> {
     }
 }
 
+/// The state of assembling one region.
 pub(super) struct Assembly<'r> {
+    /// The region as it was taken apart.
     pub(super) region: &'r Region,
+    /// The lowered relations by number; `None` once taken.
     pub(super) relations: Vec<Option<Relation>>,
+    /// The graph that the tree was chosen by.
     pub(super) graph: Graph,
+    /// Columns that are equal, with the relations they belong to.
     pub(super) classes: Vec<Equal>,
+    /// The conditions over several relations.
     pub(super) conditions: Vec<Condition>,
     /// A part of the tree whose rows are grouped before they are joined with the rest.
     pub(super) early: Option<Early>,

@@ -22,7 +22,7 @@ use crate::rules::eager_aggregation::{
 
 /// Rows to a partial group, at least.
 const REDUCTION_MIN: f64 = 4.0;
-/// By this factor the joins above and the aggregation have to become cheaper, estimates being what they are.
+/// The joins above and the aggregation have to become cheaper by this factor, estimates being what they are.
 const GAIN_MIN: f64 = 2.0;
 /// Reading a row, which is done either way.
 const ROW_READ: f64 = 0.5;
@@ -40,7 +40,7 @@ pub(super) struct Early {
 }
 
 impl Early {
-    /// By what factor a join's rows shrink.
+    /// The factor by which a join's rows shrink.
     pub(super) fn factor(&self, set: Set) -> f64 {
         if set != self.place && self.place & !set == 0 { self.shrinks } else { 1.0 }
     }
@@ -137,7 +137,8 @@ impl Planner<'_> {
             return None;
         }
 
-        // Runtime filters take rows away below the partial groups, so what the joins above drop costs nothing either way.
+        // Runtime filters take rows away below the partial groups, so what the joins above drop costs nothing either
+        // way.
         let mut sizes = Vec::with_capacity(others.len());
         let (mut inner, mut passing) = (set, 1.0);
         for other in others.iter().rev() {
@@ -220,7 +221,7 @@ impl Planner<'_> {
                 rows[at] = self.rows_at_most(&relation.plan).max(1);
             }
         }
-        // The largest first; whoever has at most one partner for each row multiplies nothing.
+        // The largest first; a side with at most one partner for each row multiplies nothing.
         let Some(first) = bits(set).max_by_key(|at| (joins.region.leaves[*at].attached.is_none(), rows[*at]))
         else {
             return 0;
@@ -315,8 +316,9 @@ const ARRAY_VALUES_PER_ROW: f64 = 4.0;
 const FEW_GROUPS: f64 = 10_000.0;
 
 impl Planner<'_> {
-    /// What grouping `rows` rows by `keys` costs: by an array while its states are in the cache little more than a look
-    /// at each row, by a hash table of many groups twenty times that (measured; see docs/internals/eager-aggregation.md).
+    /// What grouping `rows` rows by `keys` costs: by an array while its states are in the cache little more than a
+    /// look at each row, by a hash table of many groups twenty times that (measured; see
+    /// docs/internals/eager-aggregation.md).
     fn aggregation<'e>(&self, rows: f64, groups: f64, mut keys: impl Iterator<Item = &'e Expr>) -> f64 {
         let Some(first) = keys.next() else { return rows * 0.5 };
         let second = keys.next();

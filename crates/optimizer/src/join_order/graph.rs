@@ -2,10 +2,10 @@
 //!
 //! Nothing here knows plans or expressions, so that the enumerations can be tested on toy graphs.
 //!
-//! Two kinds of vertices. *Core* relations are inner-joined. *Attached* relations are the right sides of outer, semi-,
-//! anti- and mark joins: each judges or extends rows of the relations it requires, row by row, and so commutes with
-//! the inner joins around it. An attached relation joins only as a single vertex, and only a set that has everything
-//! it requires. That is all it takes to let the enumeration move semi-joins up and down.
+//! Two kinds of vertices. *Core* relations are inner-joined. *Attached* relations are the right sides of outer,
+//! semi-, anti- and mark joins: each judges or extends rows of the relations it requires, row by row, and so commutes
+//! with the inner joins around it. An attached relation joins only as a single vertex, and only a set that has
+//! everything it requires. That is all it takes to let the enumeration move semi-joins up and down.
 
 use crate::cost;
 
@@ -18,11 +18,13 @@ pub(crate) const RELATIONS_MAX: usize = 60;
 /// How an attached relation joins.
 #[derive(Clone, Debug)]
 pub(crate) struct Attachment {
+    /// Relations that have to be joined before it.
     pub(crate) required: Set,
     /// Rows out per row in.
     pub(crate) factor: f64,
     /// Whether the other side may be the one to build.
     pub(crate) may_swap: bool,
+    /// Whether the join has equalities.
     pub(crate) has_keys: bool,
     /// Keys that its condition compares by order, where it has no others.
     pub(crate) range_keys: usize,
@@ -31,6 +33,7 @@ pub(crate) struct Attachment {
 /// Columns that are all equal: at most one per relation counts, with the distinct values of its domain.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
+    /// Relation and distinct values of its column, one entry a relation.
     pub(crate) members: Vec<(usize, f64)>,
 }
 
@@ -43,7 +46,9 @@ impl Class {
 /// A condition over several relations that is not an equality of columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
+    /// All relations that the condition uses.
     pub(crate) mask: Set,
+    /// The share of their pairs that it keeps.
     pub(crate) selectivity: f64,
     /// An equality of expressions: the relations of either side.
     pub(crate) sides: Option<(Set, Set)>,
@@ -54,14 +59,18 @@ pub(crate) struct Link {
 /// A column that joins carry: from any relation of `of`, until all of `until` are joined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carried {
+    /// Relations that have the column.
     pub(crate) of: Set,
+    /// Relations that its readers belong to, or `RESULT`.
     pub(crate) until: Set,
+    /// Its width in a row.
     pub(crate) bytes: f64,
 }
 
 /// Never all joined: a column of the result.
 pub(crate) const RESULT: Set = Set::MAX;
 
+/// The relations of a region and what connects them; sizes and selectivities are estimates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     rows: Vec<f64>,
@@ -75,10 +84,12 @@ pub(crate) struct Graph {
     attached_mask: Set,
 }
 
+/// The set of one relation.
 pub(crate) fn bit(relation: usize) -> Set {
     1 << relation
 }
 
+/// The relations of a set, ascending.
 pub(crate) fn bits(set: Set) -> impl Iterator<Item = usize> {
     let mut rest = set;
     std::iter::from_fn(move || {
@@ -92,9 +103,11 @@ pub(crate) fn bits(set: Set) -> impl Iterator<Item = usize> {
 }
 
 impl Graph {
+    /// Adds an inner-joined relation with so many rows; returns its number.
     pub(crate) fn add_core(&mut self, rows: f64) -> usize {
         self.add(rows, None)
     }
+    /// Adds an attached relation with so many rows; returns its number.
     pub(crate) fn add_attached(&mut self, rows: f64, attachment: Attachment) -> usize {
         let required = attachment.required;
         let at = self.add(rows, Some(attachment));
@@ -108,18 +121,22 @@ impl Graph {
         self.adjacent.push(0);
         self.rows.len() - 1
     }
+    /// Adds columns that are equal, and connects their relations.
     pub(crate) fn add_class(&mut self, class: Class) {
         let mask = class.mask();
         self.connect(mask);
         self.classes.push((class, mask));
     }
+    /// Adds a condition, and connects its relations.
     pub(crate) fn add_link(&mut self, link: Link) {
         self.connect(link.mask);
         self.links.push(link);
     }
+    /// Corrects the estimate of two relations that share several classes by a factor.
     pub(crate) fn add_correction(&mut self, pair: Set, factor: f64) {
         self.corrections.push((pair, factor));
     }
+    /// Adds a column that costs while it is carried.
     pub(crate) fn add_carried(&mut self, carried: Carried) {
         self.carried.push(carried);
     }
@@ -129,9 +146,11 @@ impl Graph {
         }
     }
 
+    /// The number of relations.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
+    /// Relations outside of `set` that some relation of it is connected with.
     pub(crate) fn neighbours(&self, set: Set) -> Set {
         bits(set).fold(0, |all, relation| all | self.adjacent[relation]) & !set
     }
@@ -263,9 +282,11 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
+    /// A join of two trees.
     pub(crate) fn join(left: Tree, right: Tree) -> Tree {
         Tree::Join(Box::new(left), Box::new(right))
     }
+    /// The relations below this node.
     pub(crate) fn set(&self) -> Set {
         match self {
             Tree::Relation(at) => bit(*at),

@@ -31,16 +31,22 @@ pub(crate) struct Attached {
     pub(crate) left: Set,
 }
 
+/// A relation of a region, before it is lowered.
 pub(crate) struct Leaf {
+    /// Its logical plan.
     pub(crate) plan: LogicalPlan,
     /// What the relation's columns are; for an attached one that shows only its mark, the mark.
     pub(crate) provides: ColumnSet,
+    /// How it joins; `None` for a relation that is inner-joined.
     pub(crate) attached: Option<Attached>,
 }
 
+/// Joins, filters and projections taken apart, to be ordered as a whole.
 #[derive(Default)]
 pub(crate) struct Region {
+    /// The relations; a relation's number is its place here.
     pub(crate) leaves: Vec<Leaf>,
+    /// The conjuncts of all filters and inner joins.
     pub(crate) conditions: Vec<Expr>,
     /// Each may use those before it only through substitution: they are all over the leaves' columns.
     pub(crate) definitions: Vec<(ColumnId, Expr)>,

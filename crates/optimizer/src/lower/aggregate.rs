@@ -1,4 +1,9 @@
 //! Aggregations: what is hashed, what is computed below, and how many groups to expect.
+//!
+//! `lower_aggregate` first asks the joins below whether they group a part of their rows early
+//! (`rules::eager_aggregation`); `group` then makes the Aggregate node over whatever comes up. Calls without a reader
+//! are dropped. A group column that others determine is carried along instead of hashed, and a DISTINCT over rows
+//! that are distinct already is dropped. The group columns become a key of the result.
 
 use plan::{
     AggregateCall, AggregateFunction, ColumnId, Expr, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan,
@@ -14,6 +19,7 @@ use crate::planner::Planner;
 use crate::rules::eager_aggregation::{Request, Upper};
 
 impl Planner<'_> {
+    /// Lowers a grouping and the plan below it. Only group columns and calls in `needed` are delivered.
     pub(crate) fn lower_aggregate(
         &mut self,
         input: LogicalPlan,

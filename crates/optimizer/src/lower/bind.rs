@@ -18,9 +18,11 @@ pub(crate) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
+    /// Binds over one relation's columns; `narrow` is the setting `narrow_decimals`.
     pub(crate) fn one(relation: &'a Relation, narrow: bool) -> Self {
         Inputs { parts: [Some(relation), None], narrow }
     }
+    /// Binds over a join's columns: the probe's, then the build's.
     pub(crate) fn two(probe: &'a Relation, build: &'a Relation, narrow: bool) -> Self {
         Inputs { parts: [Some(probe), Some(build)], narrow }
     }
@@ -34,6 +36,8 @@ impl<'a> Inputs<'a> {
         }
         None
     }
+    /// The expression over positions, in the type that its inputs allow. An internal error for a column that is not
+    /// there.
     pub(crate) fn bind(&self, expr: Expr) -> Result<Expr> {
         Ok(self.typed(expr)?.0)
     }
@@ -47,6 +51,7 @@ impl<'a> Inputs<'a> {
         unify(left, right)
     }
 
+    /// As `bind`, with bounds on the values where they are known.
     pub(crate) fn typed(&self, expr: Expr) -> Result<(Expr, Bounds)> {
         use ExprKind as K;
         let Expr { kind, ty } = expr;
@@ -253,7 +258,7 @@ pub(crate) fn nullable(expr: &Expr, inputs: &[OutputColumn]) -> bool {
             nullable(left, inputs) || nullable(right, inputs)
         }
         K::And(parts) | K::Or(parts) => any(parts),
-        // Of an infinite moment there is no field and no time of day.
+        // An infinite moment has no field and no time of day.
         K::Function {
             function: Function::ExtractYear | Function::ExtractMonth | Function::ExtractDay,
             arguments,

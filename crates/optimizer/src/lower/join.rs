@@ -1,4 +1,10 @@
 //! One join of two lowered relations: which side builds, which columns leave, and what the result's keys are.
+//!
+//! `Planner::join` is called for each join of the chosen order, and for joins that are lowered by themselves. It
+//! chooses the physical kind from the logical one and the build side; equalities become hash keys, comparisons by
+//! order become searches, and without either rows are looped over. The two equal key columns of an inner join are
+//! delivered once. Keys and dependencies of the sides survive where no row is repeated or padded with NULLs. Runtime
+//! filters are attached to scans of the probe side from here (`rules::runtime_filters`).
 
 use plan::{
     ColumnId, Expr, ExprKind, JoinKind, JoinOutput, JoinSide, OutputColumn, PhysicalJoinKind, PhysicalNode,
@@ -14,7 +20,7 @@ use crate::estimate::join::key_columns;
 use crate::planner::Planner;
 use crate::settings::JoinOrder;
 
-/// What to join how. `kind` is never one of the right-handed kinds: those are turned round beforehand.
+/// A join to be lowered. `kind` is never one of the right-handed kinds: those are turned round beforehand.
 #[derive(Clone, Debug)]
 pub(crate) struct JoinSpec {
     pub(crate) kind: JoinKind,
@@ -28,6 +34,7 @@ pub(crate) struct JoinSpec {
 }
 
 impl JoinSpec {
+    /// An inner join with these equalities and further condition.
     pub(crate) fn inner(on: Vec<(Expr, Expr)>, residual: Option<Expr>, rows: Option<f64>) -> Self {
         JoinSpec {
             kind: JoinKind::Inner,
@@ -45,6 +52,8 @@ impl JoinSpec {
 const LOOPED_ROWS_MAX: u128 = 64;
 
 impl Planner<'_> {
+    /// The physical join of the two. Of the sides' columns it delivers those in `needed`; either side may be dropped
+    /// where it is known to be empty.
     pub(crate) fn join(
         &mut self,
         left: Relation,
@@ -219,7 +228,7 @@ impl Planner<'_> {
             PhysicalJoinKind::BuildSemi | PhysicalJoinKind::BuildAnti => (false, true),
             PhysicalJoinKind::FullOuter => (false, false),
         };
-        // Of LEFT SEMI as an inner join the left side is the build, and it keeps its keys.
+        // In a LEFT SEMI join run as an inner join, the left side is the build, and it keeps its keys.
         let build_stays = build_stays || (kind == JoinKind::LeftSemi && swap);
         if !probe_stays && !build_stays && physical == PhysicalJoinKind::Inner {
             result_keys.extend(pair_key(&probe, &build));
@@ -332,8 +341,8 @@ impl Planner<'_> {
         (0..wanted.len()).filter(|at| wanted[*at]).collect()
     }
 
-    /// Whether a join without equalities sorts and searches its build side. Loops over a few rows cost less; but few they
-    /// have to be for certain, for of many the loops cost the square.
+    /// Whether a join without equalities sorts and searches its build side. Loops over a few rows cost less; but few
+    /// they have to be for certain, for of many the loops cost the square.
     fn is_searched(
         &mut self,
         condition: &Expr,
@@ -347,8 +356,8 @@ impl Planner<'_> {
             || cost::range_join(p, b, keys, rows) < cost::nested_loops(p, b, rows)
     }
 
-    /// Whether the left side is the one to build. `without_keys`: there are no equalities, but so many expressions of the
-    /// left and of the right side that are compared by order.
+    /// Whether the left side is the one to build. `without_keys`: there are no equalities, but so many expressions of
+    /// the left and of the right side that are compared by order.
     fn builds_left(
         &self,
         kind: JoinKind,

@@ -69,11 +69,13 @@ impl Planner<'_> {
         }
     }
 
+    /// The column as a node puts it out, with its declared type and without bounds.
     pub(crate) fn output_column(&self, id: ColumnId) -> OutputColumn {
         let info = self.columns.get(id);
         OutputColumn { name: info.name.clone(), ty: info.ty, nullable: info.nullable, bounds: None }
     }
 
+    /// The inputs of an expression over one relation.
     pub(crate) fn inputs<'r>(&self, relation: &'r Relation) -> Inputs<'r> {
         Inputs::one(relation, self.settings.narrow_decimals)
     }

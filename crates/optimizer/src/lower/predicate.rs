@@ -100,15 +100,18 @@ fn single((id, predicate): (ColumnId, ColumnPredicate)) -> (ColumnId, Vec<Column
     (id, vec![predicate])
 }
 
+/// Equality with a value, as a range of one value.
 pub(crate) fn equal(value: Value) -> ColumnPredicate {
     let bound = Bound { value, inclusive: true };
     ColumnPredicate::Range { low: Some(bound.clone()), high: Some(bound) }
 }
 
+/// A predicate that no row passes.
 pub(crate) fn never() -> ColumnPredicate {
     ColumnPredicate::In(Arc::from([]))
 }
 
+/// Whether the predicate is known to pass no row.
 pub(crate) fn is_never(predicate: &ColumnPredicate) -> bool {
     matches!(predicate, ColumnPredicate::In(values) if values.is_empty())
 }
@@ -368,6 +371,7 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
+    /// Adds a conjunct; ranges intersect.
     pub(crate) fn add(&mut self, predicate: ColumnPredicate) {
         match predicate {
             ColumnPredicate::Range { low, high } => {
@@ -398,7 +402,8 @@ impl Merged {
         }
     }
 
-    /// The predicates that remain; one that `is_never` means that no row passes. `nullable`: the column may hold NULL.
+    /// The predicates that remain; one that `is_never` means that no row passes. `nullable`: the column may hold
+    /// NULL.
     pub(crate) fn finish(self, nullable: bool) -> Vec<ColumnPredicate> {
         let Merged { low, high, among, others } = self;
         if let (Some(l), Some(h)) = (&low, &high) {

@@ -1,4 +1,9 @@
 //! A lowered subplan: the physical plan, which column each output position holds, and what is known of its rows.
+//!
+//! Lowering passes relations from node to node. Keys and dependencies are facts, not estimates: rules drop joins,
+//! groupings and columns because of them, so each must hold for every row that the plan can deliver. A column that
+//! always equals another one need not be delivered; `same` then leads to the one that is, and `position` follows it.
+//! The only estimate is the plan's number of rows.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -38,6 +43,7 @@ pub(crate) struct Columns {
 const SHORT_LIST: usize = 32;
 
 impl Columns {
+    /// The first position of the column; `None` if it is not in the list.
     pub(crate) fn position(&self, id: ColumnId) -> Option<usize> {
         if self.ids.len() <= SHORT_LIST {
             return self.ids.iter().position(|c| *c == id);
@@ -48,6 +54,7 @@ impl Columns {
         });
         places.get(&id).copied()
     }
+    /// Appends columns.
     pub(crate) fn extend(&mut self, more: &[ColumnId]) {
         self.ids.extend_from_slice(more);
         self.places.take();
@@ -67,14 +74,18 @@ impl Deref for Columns {
     }
 }
 
+/// What lowering a logical plan gives.
 #[derive(Clone, Debug)]
 pub(crate) struct Relation {
+    /// The plan; its output has one column for each of `columns`.
     pub(crate) plan: PhysicalPlan,
     /// `columns[i]` comes out at position `i`.
     pub(crate) columns: Columns,
     /// The first column always has the second's value and is not delivered apart.
     pub(crate) same: Vec<(ColumnId, ColumnId)>,
+    /// Known keys, `KEYS_MAX` at most.
     pub(crate) keys: Vec<Key>,
+    /// Known functional dependencies.
     pub(crate) dependencies: Vec<Dependency>,
 }
 
@@ -82,6 +93,7 @@ pub(crate) struct Relation {
 const KEYS_MAX: usize = 8;
 
 impl Relation {
+    /// A relation of which only the columns are known; one id for each output column of the plan.
     pub(crate) fn new(plan: PhysicalPlan, columns: Vec<ColumnId>) -> Self {
         debug_assert_eq!(plan.output.len(), columns.len());
         Relation {
@@ -92,6 +104,7 @@ impl Relation {
             dependencies: Vec::new(),
         }
     }
+    /// Rows expected.
     pub(crate) fn rows(&self) -> f64 {
         self.plan.estimated_rows
     }
@@ -113,6 +126,7 @@ impl Relation {
         }
         None
     }
+    /// The output column that holds `id`; `None` if it is not delivered.
     pub(crate) fn output(&self, id: ColumnId) -> Option<&OutputColumn> {
         self.position(id).map(|at| &self.plan.output[at])
     }
@@ -151,6 +165,7 @@ impl Relation {
         let known = self.closure(columns);
         self.keys.iter().find(|k| !k.nulls_repeat && k.columns.iter().all(|c| known.contains(*c)))
     }
+    /// Adds a key, unless there are enough.
     pub(crate) fn add_key(&mut self, key: Key) {
         if self.keys.len() < KEYS_MAX {
             self.keys.push(key);

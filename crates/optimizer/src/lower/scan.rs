@@ -26,6 +26,7 @@ pub(crate) fn rows_in_files(file: &FileSource) -> f64 {
 }
 
 impl Planner<'_> {
+    /// Lowers a scan with the filters above it. Columns that only filters need are not delivered.
     pub(crate) fn lower_scan(
         &mut self,
         source: ScanSource,
@@ -480,17 +481,17 @@ fn refutable(conjunct: &Expr, columns: &[ColumnId]) -> Option<Pruning> {
 
 struct ScanEstimate {
     all: f64,
-    /// By conjunct.
+    /// One estimate a conjunct.
     each: Vec<f64>,
     /// Distinct values among the rows that pass, by position of the column.
     distinct: Vec<(usize, f64)>,
 }
 
-/// Rows as rare as this, by distinct counts, are not looked for in samples of some thousand rows: what `blend` makes of
-/// such a guess and a sample without hits is the guess within a hundredth.
+/// Rows as rare as this, by distinct counts, are not looked for in samples of some thousand rows: what `blend` makes
+/// of such a guess and a sample without hits is the guess within a hundredth.
 const RARE: f64 = 1e-5;
 
-/// Hits that a guess by distinct counts is worth beside a sample without hits; the more hits, the less it counts.
+/// Hits that a guess by distinct counts is worth against a sample without hits; the more hits, the less it counts.
 const GUESS_HITS: f64 = 4.0;
 
 /// A share of `tested` rows, of which `passed` did, and which was expected to be `guess`. Rare values are the trouble
@@ -504,9 +505,9 @@ fn blend(passed: u64, tested: f64, guess: f64) -> f64 {
     (hits + weight * guess) / (tested + weight)
 }
 
-/// Puts sampled fractions in the place of guesses. Where no sampled row passed, the truth lies somewhere below one row
-/// in the sample, and the product of the conjuncts' own fractions says roughly where. `even` tells the conjuncts whose
-/// guess rests on distinct counts.
+/// Puts sampled fractions in the place of guesses. Where no sampled row passed, the truth lies somewhere below one
+/// row in the sample, and the product of the conjuncts' own fractions says roughly where. `even` tells the conjuncts
+/// whose guess rests on distinct counts.
 fn from_sample(sample: &Sample, asked: &[usize], guessed: Vec<f64>, even: &[bool]) -> ScanEstimate {
     let tested = sample.rows_tested as f64;
     if tested < 1.0 {

@@ -11,6 +11,8 @@ use crate::planner::Planner;
 const ELEMENTS: f64 = 4.0;
 
 impl Planner<'_> {
+    /// Lowers an unnest and the plan below it. Of the columns below only those in `needed`, or used by the lists, are
+    /// kept.
     pub(crate) fn lower_unnest(
         &mut self,
         input: LogicalPlan,

@@ -1,4 +1,9 @@
 //! Window nodes: the columns they need from below, and the sort that a window without PARTITION BY takes.
+//!
+//! Calls without a reader are dropped, and a node without calls disappears. A window without PARTITION BY gets a Sort
+//! below it, since that runs in parallel and its own sort would not. `keep_first_rows` is called for a filter above a
+//! window: if the filter bounds a row number or rank, the node is told that only so many first rows of each partition
+//! are wanted; the filter stays.
 
 use plan::{
     ColumnId, Expr, ExprKind, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan, SortKey, WindowCall,
@@ -56,6 +61,7 @@ pub(super) fn keep_first_rows(predicate: &Expr, relation: &mut Relation) {
 }
 
 impl Planner<'_> {
+    /// Lowers a window node and the plan below it.
     pub(crate) fn lower_window(
         &mut self,
         input: LogicalPlan,

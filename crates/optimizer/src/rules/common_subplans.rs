@@ -1,14 +1,14 @@
-//! Rule `common_subplans`: an aggregation, or the joins below one, that a query contains more than once runs once, and
-//! its rows are read where they are needed (TPC-H's Q15 uses its view twice, Q11 joins the same tables twice).
+//! Rule `common_subplans`: an aggregation, or the joins below one, that a query contains more than once runs once,
+//! and its rows are read where they are needed (TPC-H's Q15 uses its view twice, Q11 joins the same tables twice).
 //!
-//! Two subplans are the same when they are equal node by node under a one-to-one renaming of columns. They are compared
-//! after the other rules have pushed predicates down, so copies of one view that are used with different predicates are
-//! different subplans, as they should be: each reads less than the view would.
+//! Two subplans are the same when they are equal node by node under a one-to-one renaming of columns. They are
+//! compared after the other rules have pushed predicates down, so copies of one view that are used with different
+//! predicates are different subplans, as they should be: each reads less than the view would.
 //!
-//! Shared are aggregations, and what aggregations read when those are joins, outermost first. Keeping rows is not free
-//! and hides them from runtime filters, so a subplan is shared only if it is expected to deliver at most half as many
-//! rows as the tables have that it reads. A subplan that needs the value of a scalar subquery runs after it, so it is
-//! left alone.
+//! Shared are aggregations, and what aggregations read when those are joins, outermost first. Keeping rows is not
+//! free and hides them from runtime filters, so a subplan is shared only if it is expected to deliver at most half as
+//! many rows as the tables have that it reads. A subplan that needs the value of a scalar subquery runs after it, so
+//! it is left alone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -231,7 +231,7 @@ fn read(
     reads.push(ids);
 }
 
-/// Of the reads of `source`, only the columns that are there remain.
+/// Narrows the reads of `source` to the columns that are there.
 fn settle(plan: &mut LogicalPlan, source: &Arc<MaterializedSource>, positions: &[Option<usize>]) {
     if let LogicalPlan::Scan { source: ScanSource::Materialized(own), columns, .. } = plan
         && own.index == source.index

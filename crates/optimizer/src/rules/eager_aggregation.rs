@@ -29,7 +29,9 @@ use crate::columns::ColumnSet;
 use crate::lower::Relation;
 use crate::planner::Planner;
 
+/// Group columns with the expressions that they are.
 pub(crate) type Groups = Vec<(ColumnId, Expr)>;
+/// Aggregate calls with the columns that they become.
 pub(crate) type Calls = Vec<(ColumnId, AggregateCall)>;
 
 /// An aggregation whose input is about to be joined together.
@@ -206,7 +208,7 @@ pub(crate) fn is_safe(
     })
 }
 
-/// Of SUM over `ty`.
+/// The type of SUM over `ty`.
 fn sum_type(ty: Type) -> Type {
     match ty {
         Type::Decimal { scale, .. } => Type::Decimal { precision: 38, scale },
@@ -422,7 +424,7 @@ fn quotient(sum: Expr, count: Expr, ty: Type) -> Expr {
     Expr::new(ExprKind::Case { branches, otherwise: None }, ty)
 }
 
-/// Rows of a source whose number nobody knows: more than any file has.
+/// The assumed rows of a source of unknown length: more than any file has.
 const UNKNOWN_ROWS: u128 = 1 << 40;
 
 impl Planner<'_> {

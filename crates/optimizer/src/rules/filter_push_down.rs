@@ -1,5 +1,5 @@
-//! Rules `filter_push_down` and `outer_join_simplification`: one pass from the top that takes conjuncts as far down as
-//! they may go, and on the way turns outer joins into narrower ones where their NULL rows cannot survive.
+//! Rules `filter_push_down` and `outer_join_simplification`: one pass from the top that takes conjuncts as far down
+//! as they may go, and on the way turns outer joins into narrower ones where their NULL rows cannot survive.
 //!
 //! Where a conjunct may go:
 //! * through a projection, its columns replaced by what computes them, unless that is volatile;
@@ -21,6 +21,7 @@ use super::simplify::distinct;
 use crate::Settings;
 use crate::columns::ColumnSet;
 
+/// The rule: moves predicates down to where their columns come from.
 pub(crate) struct PushDown<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) columns: &'a ColumnTable,
@@ -303,7 +304,7 @@ impl PushDown<'_> {
         let mut residual = Vec::with_capacity(own.len());
         for condition in own {
             if null_aware {
-                // NULL counts as "unknown" in the keys of NOT IN, but not in the conditions beside them.
+                // NULL counts as "unknown" in the keys of NOT IN, but not in the other conditions.
                 residual.push(condition);
                 continue;
             }

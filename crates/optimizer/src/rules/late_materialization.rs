@@ -8,16 +8,17 @@
 //!      HashJoin                               ==>        HashJoin
 //!        TableScan customer                                TableScan customer: c_custkey, row of customer
 //! ```
-//! One reference, eight bytes, stands for all columns of its table. It passes filters, projections, both sides of joins,
-//! top-k, and aggregations that carry the column along (`any_value`); it is NULL where an outer join pads, and then so
-//! is every column fetched by it. Where a column is computed with, compared, or leaves the query it has to be there, so
-//! on its way from the scan up to that place the node with the fewest rows is chosen, the lowest of equals. The scan
-//! decides if it pays: a random fetch for each row that is left against a fetch and a copy a node for each that is not.
+//! One reference, eight bytes, stands for all columns of its table. It passes filters, projections, both sides of
+//! joins, top-k, and aggregations that carry the column along (`any_value`); it is NULL where an outer join pads, and
+//! then so is every column fetched by it. Where a column is computed with, compared, or leaves the query it has to be
+//! there, so on its way from the scan up to that place the node with the fewest rows is chosen, the lowest of equals.
+//! The scan decides if it pays: a random fetch for each row that is left against a fetch and a copy a node for each
+//! that is not.
 //!
-//! Sound because a reference determines its row, and no node on the way looks into the column. `any_value` skips NULLs,
-//! so a column with NULLs does not pass it. Late materialisation: Abadi, Myers, DeWitt, Madden, "Materialization
-//! Strategies in a Column-Oriented DBMS" (ICDE 2007); that it goes through joins and aggregations and stops at the
-//! narrowest place is ours.
+//! Sound because a reference determines its row, and no node on the way looks into the column. `any_value` skips
+//! NULLs, so a column with NULLs does not pass it. Late materialisation: Abadi, Myers, DeWitt, Madden,
+//! "Materialization Strategies in a Column-Oriented DBMS" (ICDE 2007); that it goes through joins and aggregations
+//! and stops at the narrowest place is ours.
 
 use plan::{
     AggregateCall, AggregateFunction, Expr, ExprKind, FetchOutput, JoinOutput, OutputColumn, PhysicalNode,
@@ -129,8 +130,8 @@ impl Anew {
         self.layout.slots.push(Slot::Here(self.output.len()));
         self.output.push(column);
     }
-    /// The next old column is column `column` of what reference `origin.1` of input `origin.0` points to. True if that
-    /// is a new reference, which is put out from now on.
+    /// The next old column is column `column` of what reference `origin.1` of input `origin.0` points to. True if
+    /// that is a new reference, which is put out from now on.
     fn late(&mut self, origin: (usize, usize), from: &RowReference, column: usize, nullable: bool) -> bool {
         if let Some(reference) = self.origins.iter().position(|known| *known == origin) {
             self.layout.slots.push(Slot::Late { reference, column });
@@ -535,7 +536,7 @@ impl Places for Side {
 struct Pair<'a> {
     probe: &'a Side,
     build: &'a Side,
-    /// Of the probe, now.
+    /// How many columns the probe has at present.
     probe_columns: usize,
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn free_cast(from: Type, to: Type, bounds: Bounds) -> Option<Type> {
     if from.physical() == to.physical() {
         return Some(to);
     }
-    // A 64-bit value asked for in 128 bits stays as it is; whoever needs the width casts.
+    // A 64-bit value asked for in 128 bits stays as it is; the consumer that needs the width casts.
     (from.physical() == Physical::I64).then_some(from)
 }
 

@@ -1,9 +1,9 @@
 //! Projections in normal form: columns that are only renamed or passed on lose their projection.
 //!
 //! Column ids are unique in a query, but for groups and aggregates that pass a column on under its own id; so
-//! `Project [b := a]` can go if every use of `b` becomes a use of `a`. After this pass a projection consists of computed
-//! expressions only, and its input's columns are understood to pass through it; which columns really leave a node is
-//! settled by what is needed above, when the plan is lowered.
+//! `Project [b := a]` can go if every use of `b` becomes a use of `a`. After this pass a projection consists of
+//! computed expressions only, and its input's columns are understood to pass through it; which columns really leave a
+//! node is settled by what is needed above, when the plan is lowered.
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan};
 use types::stop::{self, Place};
@@ -15,6 +15,7 @@ use crate::columns::ColumnSet;
 pub(crate) struct Renames(Vec<(ColumnId, ColumnId)>);
 
 impl Renames {
+    /// The column that `id` stands for; `id` itself if it was not renamed.
     pub(crate) fn resolve(&self, id: ColumnId) -> ColumnId {
         // Targets are resolved when they are entered, so one step suffices.
         match self.0.binary_search_by_key(&id, |(from, _)| *from) {

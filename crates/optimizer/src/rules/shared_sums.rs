@@ -4,9 +4,9 @@
 //!  sum(x + 1), sum(x + 2), sum(3 * x)   ->   s + 1 * n, s + 2 * n, 3 * s       s = sum(x), n = count(x)
 //! ```
 //! Fires for integers of at most 32 bits, whose sums in 64 bits cannot overflow, where at least two of the sums are
-//! computed and no FILTER or DISTINCT sets them apart (sums with equal FILTERs are shared among themselves). Where the
-//! types do not prove that `x + 1` fits its own type for every row, the greatest or least x is asked for, too: the result
-//! is computed behind a test of that value's own `x + 1`, which fails as the row's would have.
+//! computed and no FILTER or DISTINCT sets them apart (sums with equal FILTERs are shared among themselves). Where
+//! the types do not prove that `x + 1` fits its own type for every row, the greatest or least x is asked for, too:
+//! the result is computed behind a test of that value's own `x + 1`, which fails as the row's would have.
 
 use plan::{
     AggregateCall, AggregateFunction, Arithmetic, ColumnId, ColumnTable, Expr, ExprKind, LogicalPlan,
@@ -41,6 +41,7 @@ struct Guards {
     greatest: bool,
 }
 
+/// Applies the rule to the whole plan; columns that it makes are added to the query's.
 pub(crate) fn apply(mut plan: LogicalPlan, columns: &mut ColumnTable) -> LogicalPlan {
     stop::unwind_if_stopped(Place::Rewrite);
     for child in plan.children_mut() {

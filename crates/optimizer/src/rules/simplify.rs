@@ -40,6 +40,7 @@ fn has_constant_part(expr: &Expr) -> bool {
 /// What a node costs, more or less; see `UnwindingPace`.
 const NODE_UNITS: usize = 256;
 
+/// The expression with every part simplified, from the operands up; it has the same value and type.
 pub(crate) fn simplify(expr: Expr) -> Expr {
     let mut pace = UnwindingPace::new(Place::Rewrite);
     expr.transform(&mut |expr| {

@@ -6,6 +6,7 @@
 use plan::{Arithmetic, ColumnId, Expr, ExprKind, LogicalPlan, WindowFunction};
 use types::Comparison;
 
+/// Applies the rule to the whole plan, from the leaves up.
 pub(crate) fn apply(plan: LogicalPlan) -> LogicalPlan {
     let mut plan = plan;
     for child in plan.children_mut() {

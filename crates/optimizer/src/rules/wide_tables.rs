@@ -8,12 +8,12 @@
 //!  Inner(Left(fact, d1 on fact.k1 = d1.id), d2 on fact.k2 = d2.id and q)   where p
 //!  = Scan wide  where p and q and k2 IS NOT NULL
 //! ```
-//! Why that is the same: the referenced columns are unique, so a join to a dimension repeats no row of the fact table, and
-//! the foreign key is verified, so that a reference that is not NULL has its row. An inner join thus only drops the rows
-//! whose reference is NULL, a left join none, and what they add stands in the wide row. A join keeps its own columns' ids,
-//! which are from then on the wide table's; a referenced column is stored once, as the column that refers to it, and is
-//! called by both names (a projection that renames). Relations that the wide table does not have stay and are joined to
-//! the scan. The fact table alone is better read itself, so at least one join must go.
+//! Why that is the same: the referenced columns are unique, so a join to a dimension repeats no row of the fact
+//! table, and the foreign key is verified, so that a reference that is not NULL has its row. An inner join thus only
+//! drops the rows whose reference is NULL, a left join none, and what they add stands in the wide row. A join keeps
+//! its own columns' ids, which are from then on the wide table's; a referenced column is stored once, as the column
+//! that refers to it, and is called by both names (a projection that renames). Relations that the wide table does not
+//! have stay and are joined to the scan. The fact table alone is better read itself, so at least one join must go.
 //!
 //! Which wide tables show their base tables as they are, the statistics know: they belong to the same snapshot.
 
@@ -84,7 +84,7 @@ enum Role {
 /// A wide table found in a region.
 struct Match {
     info: Arc<WideInfo>,
-    /// By node.
+    /// The role of each node; `None` for one that the region does not join.
     roles: Vec<Option<Role>>,
 }
 

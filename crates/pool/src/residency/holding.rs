@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A sealed block stays readable while it is being written. `sealed` and each portion have a mutex: pins clone the piece
-//! under it, and eviction takes the piece away under it when nobody else has one. A portion's mutex is held while the portion
-//! is read, so that it is read once; the evictor only tries it. `stored` is set once, before `sealed` is emptied.
+//! under it, and eviction takes the piece away under it when there is no other clone. A portion's mutex is held while
+//! it is read, so that it is read once; the evictor only tries it. `stored` is set once, before `sealed` is emptied.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -32,7 +32,7 @@ use files::FileReader;
 #[derive(Debug)]
 struct Stored {
     reader: Arc<dyn FileReader>,
-    /// Of the block's first byte.
+    /// Place of the block's first byte.
     at: u64,
     /// In the temporary file: given back with the block.
     range: Option<SpaceRange>,
@@ -47,18 +47,18 @@ struct PortionState {
 /// What a portion is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// Somebody pins it, who reads it if nobody has.
+    /// A thread pins it, and reads it if it is absent.
     Pinned,
-    /// Somebody pins it among several that are absent; it is read for him.
+    /// A thread pins it among several that are absent; a thread of the pool reads it.
     Helped,
-    /// As `Helped`, by him who pins it: he finds it or reads it.
+    /// As `Helped`, by the thread that pins it, which finds it or reads it.
     Awaited,
     /// It was announced.
     Ahead,
 }
 
 impl Reading {
-    /// By the pool's threads, for those who pin it later.
+    /// Whether a thread of the pool reads it, for a thread that pins it later.
     fn is_for_others(self) -> bool {
         matches!(self, Reading::Helped | Reading::Ahead)
     }
@@ -69,7 +69,7 @@ pub(crate) struct Holding {
     residency: Arc<Residency>,
     metadata: Arc<Metadata>,
     sealed: Mutex<Option<Piece>>,
-    /// Of the sealed block.
+    /// Uses of the sealed block.
     uses: Uses,
     stored: OnceLock<Stored>,
     portions: Box<[PortionState]>,
@@ -175,8 +175,8 @@ impl Holding {
         Ok((piece, bytes))
     }
 
-    /// Memory to read into. What the pool's own threads read at the moment is evictable as soon as it is there, so who
-    /// needs memory for a pin waits for it before he is refused.
+    /// Memory to read into. What the pool's own threads read at the moment is evictable as soon as it is there, so a
+    /// pin waits for it before it is refused memory.
     fn slots(&self, length: usize, why: Reading) -> Result<SlotRange> {
         let begun = Instant::now();
         let node = Some(self.node.load(Relaxed)).filter(|node| *node != NO_NODE);
@@ -218,7 +218,7 @@ impl Holding {
         }
     }
 
-    /// Reads a portion that was announced; whoever pins it hears of errors.
+    /// Reads a portion that was announced; errors come back when it is pinned.
     pub(crate) fn read_ahead(&self, portion: usize, why: Reading) {
         let _ = self.portion(portion, why);
     }
@@ -228,7 +228,7 @@ impl Holding {
     }
 
     /// Has several absent portions that are wanted now read at once, by the pool's threads but for the first, which is left
-    /// to the caller. Returns all of them in order: what is read for this pin, whoever reads it.
+    /// to the caller. Returns all of them in order: what is read for this pin, by whichever thread.
     fn read_together(&self, wanted: &[usize]) -> Vec<usize> {
         let mut absent: Vec<usize> =
             wanted.iter().copied().filter(|portion| self.is_absent(*portion)).collect();
@@ -278,7 +278,7 @@ impl Holding {
         }
     }
 
-    /// Lets go of a portion, or of the sealed block, unless somebody reads it; the bytes that this frees.
+    /// Lets go of a portion, or of the sealed block, unless it is being read; the bytes that this frees.
     pub(crate) fn evict(&self, portion: Option<u32>) -> Result<u64> {
         let freed = match portion {
             Some(portion) => {
@@ -306,7 +306,7 @@ impl Holding {
             let _ = self.stored.set(Stored { reader, at, range: Some(range) });
         }
         let Some(mut sealed) = try_lock(&self.sealed) else { return Ok(0) };
-        // Ours and its own: nobody reads it.
+        // Ours and its own: it is not being read.
         if piece.holders() > 2 {
             return Ok(0);
         }

@@ -1,9 +1,9 @@
 //! Which columns of which blocks are in memory.
 //!
 //! The pool knows every block that it may evict (a `Holding`) through a weak reference; a block's last user ends it.
-//! When the budget wants memory, it asks the pool, which ranks what nobody reads by the replacement policy and lets go of
-//! the lowest, at least a batch at a time. A portion of a stored block is simply dropped; a sealed block is written to the
-//! temporary file first, and is a stored one from then on.
+//! When the budget wants memory, it asks the pool, which ranks what is not being read by the replacement policy and
+//! evicts the lowest, at least a batch at a time. A portion of a stored block is simply dropped; a sealed block is
+//! written to the temporary file first, and is a stored one from then on.
 //!
 //! Locks, in the order in which they may be taken: a portion's, then `evicting`, then any of the others. The evictor only
 //! tries portions' locks, so it may run in a thread that holds one: a pin that needs memory does.
@@ -39,9 +39,13 @@ pub struct PoolStatistics {
     pub hits: u64,
     /// Units read, those read ahead included.
     pub reads: u64,
+    /// Bytes of these.
     pub read_bytes: u64,
+    /// Those of the units read that were announced before they were wanted.
     pub read_ahead: u64,
+    /// Portions and sealed blocks that were evicted.
     pub evictions: u64,
+    /// Bytes of memory that this freed.
     pub evicted_bytes: u64,
     /// Bytes of sealed blocks written to the temporary file.
     pub written_bytes: u64,
@@ -61,14 +65,14 @@ struct Temporary {
 
 #[derive(Debug)]
 pub(crate) struct Residency {
-    /// For whole blocks.
+    /// The arena of whole blocks.
     pub(crate) blocks: Arena,
-    /// For portions of stored ones.
+    /// The arena of portions of stored blocks.
     pub(crate) pages: Arena,
     holdings: Mutex<Vec<Weak<Holding>>>,
     replacement: RwLock<Arc<dyn Replacement>>,
     temporary: Mutex<Temporary>,
-    /// Taken by the one who evicts: what the last batch let go of.
+    /// Held by the thread that evicts: the bytes that the last batch freed.
     evicting: Mutex<u64>,
     /// Batches of evictions so far.
     batches: AtomicU64,
@@ -247,7 +251,7 @@ impl Residency {
         let before = self.batches.load(Relaxed);
         let mut last = lock(&self.evicting);
         if self.batches.load(Relaxed) != before && *last > 0 {
-            // Another thread has made room meanwhile, maybe enough: whoever asks sees.
+            // Another thread has made room meanwhile, maybe enough: the caller sees.
             return *last;
         }
         let wanted = bytes.max((self.budget().limit() / BATCH_SHARE).min(BATCH_BYTES_MAX));

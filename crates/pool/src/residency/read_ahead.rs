@@ -1,8 +1,8 @@
 //! Threads of the pool's own that read what was announced.
 //!
 //! They start with the first announcement and end with the pool. The queue is short: an announcement that finds it full
-//! is dropped, since it is a hint, and whoever pins the portion reads it then. What somebody waits for goes before what is
-//! announced for later.
+//! is dropped, since it is a hint, and the thread that pins the portion reads it then. What a pin waits for goes
+//! before what is announced for later.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};

@@ -40,7 +40,7 @@ pub type Rank = (u64, u64);
 
 /// A replacement policy.
 pub trait Replacement: Debug + Send + Sync {
-    /// As `SET` spells it.
+    /// The name that `SET` takes.
     fn name(&self) -> String;
     /// The rank of a portion that was used at `uses` (latest first, 0 for never), asked when memory is wanted. `number`
     /// differs from portion to portion and from time to time.

@@ -18,12 +18,13 @@ use files::{FileReader, failed};
 
 /// A file that can be written anywhere.
 pub trait TemporaryFile: FileReader {
+    /// Writes all of the bytes from `at` on; the file grows as needed.
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()>;
     /// Gives everything from `length` on back to the disk, if that is possible.
     fn cut(&self, length: u64);
 }
 
-/// A file of this machine that nobody else sees.
+/// A file of this machine without a name, which no other process can open.
 #[derive(Debug)]
 pub(crate) struct UnnamedFile {
     file: File,

@@ -213,7 +213,7 @@ fn what_is_read_lies_on_the_blocks_node() {
         let values = pinned.plain_f64(4).unwrap();
         pool.pages().node_of(values.as_ptr().cast())
     };
-    // Of a block of which nobody knows where it belongs.
+    // A block without a node.
     let block = pool.open_stored(file.clone(), 0, length).unwrap();
     assert_eq!(node_of(&block.pin(&[4]).unwrap()), None);
     for node in [2, 0, 1] {
@@ -277,7 +277,7 @@ fn damage_is_found_and_named_and_the_rest_stays_readable() {
                 }
             }
         }
-        // Gaps between extents are nobody's; small columns are read with their neighbours.
+        // Gaps between extents belong to no column; small columns are read with their neighbours.
         assert!(failed < 4, "{failed} columns of byte {at}");
     }
     assert!(unopened > 0 && damaged_columns.iter().all(|n| *n > 0), "{unopened} {damaged_columns:?}");
@@ -642,7 +642,7 @@ fn columns_wanted_together_are_counted_as_read_by_the_pin() {
     assert!(pinned.bytes_read() >= large, "{} of {large}", pinned.bytes_read());
     assert_eq!(pinned.bytes_read(), after.read_bytes - before.read_bytes);
     assert_eq!((after.reads - before.reads, after.hits - before.hits), (3, 0));
-    // They were wanted now, whoever of the pool's threads read them.
+    // They were wanted at once, whichever of the pool's threads read them.
     assert_eq!(after.read_ahead, 0);
     columns.iter().for_each(|column| check_column(&pinned, 2, *column, 13));
     let again = block.pin(&columns).unwrap();

@@ -9,7 +9,7 @@ use vector::{Data, Strings, Vector};
 /// Where the next buffer may begin: values of 16 bytes are the widest.
 const ALIGNMENT: usize = 16;
 
-/// What is to be known of a column beside its bytes.
+/// What is to be known of a column in addition to its bytes.
 #[derive(Debug)]
 pub(super) struct Shape {
     ty: Type,

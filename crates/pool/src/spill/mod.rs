@@ -65,6 +65,7 @@ impl SpillFile {
     pub fn new(files: Arc<dyn FileManager>, piece_bytes: usize) -> Arc<Self> {
         Arc::new(SpillFile { files, open: Mutex::default(), bytes: AtomicU64::new(0), piece_bytes })
     }
+    /// Bytes that a stream collects before it writes a piece.
     pub fn piece_bytes(&self) -> usize {
         self.piece_bytes
     }

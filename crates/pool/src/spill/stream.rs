@@ -27,6 +27,7 @@ struct Piece {
 }
 
 impl SpillStream {
+    /// An empty stream, whose pieces will lie in `file`.
     pub fn new(file: &Arc<SpillFile>) -> Self {
         SpillStream {
             file: file.clone(),
@@ -103,6 +104,7 @@ pub struct SpillReader {
 }
 
 impl SpillReader {
+    /// A reader before the first piece; batches that were not flushed are not seen.
     pub fn new(stream: Arc<SpillStream>) -> Self {
         SpillReader { stream, next: 0 }
     }

@@ -58,7 +58,8 @@ fn cost() {
     let alone = median(&Scheduler::new(1), 20, burning);
     let shared = median(&Scheduler::new(2), 20, burning);
     println!("20 segments of 1 ms: 1 worker {alone:?}, 2 workers {shared:?}");
-    // What a message over the bus costs beside the same done directly: what admission and completions would pay.
+    // What a message over the bus costs compared with the same done directly: what admission and completions would
+    // pay.
     let scheduler = Scheduler::new(2);
     let query = scheduler.begin(QuerySpec::default());
     let timed = |work: &dyn Fn(u32)| {
@@ -71,8 +72,8 @@ fn cost() {
     println!("a message over the bus: {told} ns, the same directly {direct} ns");
 }
 
-/// Claims, refills and completions: what a query takes beside the time inside its work orders. Time that other processes
-/// take falls into orders, which are nearly all of it; of a few runs the least disturbed one counts.
+/// Claims, refills and completions: what a query takes on top of the time inside its work orders. Time that other
+/// processes take falls into orders, which are nearly all of it; of a few runs the least disturbed one counts.
 #[test]
 fn scheduling_takes_less_than_a_hundredth_at_orders_of_a_third_of_a_millisecond() {
     let scheduler = Scheduler::new(1);

@@ -165,7 +165,7 @@ fn ticks_and_cancel_reach_a_caller_that_waits_for_others() {
 fn a_plan_that_waits_for_nothing_is_an_error_not_a_hang() {
     for workers in [1, 2] {
         let scheduler = Scheduler::new(workers);
-        // Nobody feeds it, and nobody will say that its inputs are finished.
+        // It has no producer that feeds it or finishes its inputs.
         let orphan = Toy::new("orphan", Input::Stream, |_, _| Ok(Outcome::Done));
         let dag = plan(&[Toy::idle("a", 100), orphan], &[(0, 1, Blocking)]);
         let failure = scheduler.run(dag, &QueryControl::new()).unwrap_err();

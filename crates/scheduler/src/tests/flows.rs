@@ -1,4 +1,7 @@
 //! Queries that end well.
+//!
+//! Each test runs plans of toy segments (`toy.rs`) on a real scheduler with threads, and looks at counts: orders,
+//! places, nodes, pauses, memory and shares. Times that a test waits for are bounds, not measurements.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -91,7 +94,7 @@ fn work_goes_to_who_is_near_it() {
     assert!(far <= 30, "{far} of 120 far from their memory");
     let (far, _) = run(2, 2, NodeScheduling::Stealing);
     assert!(far <= 60, "{far} of 120 far from their memory");
-    // Nobody on the other nodes: all is done all the same, after a moment.
+    // No worker is on the other nodes: all is done all the same, after a moment.
     for mode in NodeScheduling::ALL {
         let (far, time) = run(1, 3, mode);
         assert_eq!(far, 80, "{mode:?}");
@@ -109,7 +112,7 @@ fn a_stream_in_its_midst_waits_for_memory_that_others_give_back() {
         let found = Arc::new(AtomicBool::new(false));
         let theirs = found.clone();
         let query = scheduler.begin(QuerySpec::default());
-        // Rows of an earlier run, which nobody has read: this one can begin anew.
+        // Rows of an earlier run, which were not read: this one can begin anew.
         query.rows_flow();
         let streamed = query.clone();
         let toy = Toy::new("wanting", Input::Units(1), move |_, context| {
@@ -147,7 +150,7 @@ fn a_stream_in_its_midst_waits_for_memory_that_others_give_back() {
                 std::thread::yield_now();
             }
             if flows {
-                // Nobody comes in meanwhile.
+                // No query is admitted meanwhile.
                 std::thread::sleep(Duration::from_millis(20));
                 let (entered, late) = (Arc::new(AtomicBool::new(false)), Toy::idle("late", 1));
                 let theirs = entered.clone();
@@ -453,8 +456,8 @@ fn orders_that_step_aside_leave_their_places_to_others() {
     leaves_its_place(|context, wait| context.step_aside(|| wait()));
 }
 
-/// A wait within a wait, such as that of a query that is paused while its reader takes his time: the place is lent once,
-/// or there would be fewer taken than none, and no place for anybody any more.
+/// A wait within a wait, such as that of a query that is paused while its reader is slow: the place is lent once,
+/// or there would be fewer taken than none, and no place for any thread.
 #[test]
 fn who_waits_within_a_wait_has_no_place_to_lend() {
     leaves_its_place(|context, wait| context.step_aside(|| context.step_aside(|| wait())));
@@ -468,7 +471,7 @@ fn leaves_its_place(aside: fn(&WorkContext<'_>, &dyn Fn())) {
         let late = Instant::now() + Duration::from_secs(20);
         let toy = Toy::new("waits", Input::Units(4), move |_, context| {
             aside(context, &|| {
-                // Late it ends, so that others who get no place fail and do not hang.
+                // Late it ends, so that others that get no place fail and do not hang.
                 while !theirs.load(SeqCst) && !context.should_stop() && Instant::now() < late {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -563,7 +566,7 @@ fn streams_of_one_priority_share_equally() {
 }
 
 /// Orders of a limited segment that run at once: never more than the limit, and all are executed, those included that
-/// come back as continuations. The producer beside it has no limit.
+/// come back as continuations. Its producer has no limit.
 #[test]
 fn a_limited_segment_has_no_more_orders_at_a_time() {
     for limit in [1, 2, 3] {

@@ -1,4 +1,7 @@
 //! Random plans under random conditions, from a seed that the failure message names.
+//!
+//! A plan's toys count their units, and the test compares the counts with what the plan must execute; some plans
+//! fail, are cancelled or run into a deadline, and then only must end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -14,6 +17,7 @@ use crate::{QueryControl, Scheduler, Stopped};
 pub(super) struct Random(pub u64);
 
 impl Random {
+    /// A number from 0 to `bound` - 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -75,7 +79,7 @@ fn random_plan(random: &mut Random) -> Plan {
             }
         }
     }
-    // A stream that nobody feeds would wait for ever: it gets a producer of its own.
+    // A stream without a producer would wait for ever: it gets one of its own.
     for position in 0..count {
         if streams[position] && fed_by[position].is_empty() {
             let units = random.below(50);

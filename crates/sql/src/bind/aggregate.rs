@@ -1,4 +1,10 @@
 //! Aggregate calls, and expressions over grouped rows.
+//!
+//! The calls of one SELECT are collected in `Aggregates`, each distinct call once, and stand in expressions as a
+//! column. While arguments are bound, `ExprBinder::aggregates` is taken out, so that a nested call is an error. A
+//! call whose arguments use columns of outer queries only belongs to the innermost of those queries (`query_around`).
+//! Some names are several calls and an expression over their results: `packing` and `composed`. `bind::select` puts
+//! the aggregation into the plan; `bind::window` uses `aggregate_call` for aggregates with OVER.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,6 +40,7 @@ const AVERAGE_EXTRA_SCALE: u8 = 4;
 pub(crate) struct Aggregates<'a> {
     /// Group expressions with subqueries in them, as written: binding them again would give other columns.
     pub grouped: Vec<(&'a Ast, Expr)>,
+    /// The distinct calls, each with the column that holds its result above the aggregation.
     pub calls: Vec<(ColumnId, AggregateCall)>,
     /// Where an equal call stands, while calls are collected.
     pub known: Places,
@@ -169,6 +176,7 @@ fn picked(name: &str) -> Option<(bool, Counts)> {
 /// Aggregates that others have, so that the refusal can say what is meant.
 const UNSUPPORTED: [&str; 2] = ["xmlagg", "grouping"];
 
+/// Whether the name is an aggregate's, supported or not.
 pub(crate) fn is_aggregate(name: &str) -> bool {
     function_named(name).is_some() || UNSUPPORTED.contains(&name)
 }
@@ -188,6 +196,7 @@ fn fractions(call: &Call) -> Option<&[Ast]> {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// An aggregate call without OVER, as the column of its result.
     pub(super) fn aggregate(&mut self, name: &str, call: &'a Call, span: Span) -> Result<Bound> {
         use AggregateFunction as A;
         let Some(function) = function_named(name) else {
@@ -213,7 +222,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 self.aggregate_of(span, |this| this.aggregate_call(name, function, call, fraction, span))?,
             );
         }
-        // Of no values there is no list: each fraction's value is NULL then, and only then.
+        // Without values there is no list: each fraction's value is NULL then, and only then.
         let there = each.first().map(|b| is_there(b.expr.clone())).into_iter().collect();
         let (each, element) = coerce::unify(each, name, self.binder.text)?;
         Ok(Bound::typed(where_there(there, nested::list_of(each, element)?), span))
@@ -284,8 +293,8 @@ impl<'a> ExprBinder<'_, 'a> {
         bound
     }
 
-    /// The query around this one that an aggregate belongs to, by its place among `levels`: its arguments use columns of
-    /// outer queries alone, and that one is the innermost of them. `Some(None)` for one that has no place for it.
+    /// The query around this one that an aggregate belongs to, by its place among `levels`: its arguments use columns
+    /// of outer queries alone, and that one is the innermost of them. `Some(None)` for one that has no place for it.
     fn query_around(&self, call: &AggregateCall) -> Option<Option<usize>> {
         let mut used: Vec<ColumnId> = Vec::new();
         for expr in call.argument.iter().chain(&call.filter) {
@@ -304,6 +313,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Some(self.binder.levels.iter().rposition(|level| std::ptr::eq(&*level.scope, around)))
     }
 
+    /// The call with its arguments bound, for an aggregation or a window. `fraction` is one of a list of fractions.
     pub(super) fn aggregate_call(
         &mut self,
         name: &str,

@@ -10,10 +10,10 @@
 //!       Window [partition by k order by t, side] g = count(right rows) up to here
 //!         Union: right rows with keys (NULL for l's columns), left rows (NULL for r's)
 //! ```
-//! A condition on one side alone decides which rows of it can be near to any. RIGHT and FULL also keep the right rows to
-//! which no left row is near: those whose group has no left row, and those that were near to nothing from the start.
-//! With `>=` right rows come before left ones of the same order value, with `>` behind them; `<=` and `<` sort the
-//! other way round. Of right rows that agree in keys and order value any may be taken.
+//! A condition on one side alone decides which rows of it can be near to any. RIGHT and FULL also keep the right rows
+//! to which no left row is near: those whose group has no left row, and those that were near to nothing from the
+//! start. With `>=` right rows come before left ones of the same order value, with `>` behind them; `<=` and `<` sort
+//! the other way round. Of right rows that agree in keys and order value any may be taken.
 
 use std::collections::{HashMap, HashSet};
 

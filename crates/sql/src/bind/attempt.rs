@@ -13,6 +13,7 @@ use super::expression::ExprBinder;
 use crate::place;
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// A call of TRY: one expression without clauses.
     pub(super) fn attempt(&mut self, call: &'a Call, span: Span) -> Result<Bound> {
         let plain = call.over.is_none()
             && call.filter.is_none()

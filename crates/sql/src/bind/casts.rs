@@ -1,4 +1,9 @@
 //! CAST, `::` and AT TIME ZONE.
+//!
+//! A written cast differs from the casts that typing adds (`coerce`): CHAR(n) and VARCHAR(n) cut the text, and more
+//! pairs of types are allowed (`castable`). With `lenient` (TRY_CAST) a value that does not fit becomes NULL. Limits
+//! that types do not keep, such as the digits of TIMESTAMP(3), are applied to the value. Called by
+//! `bind::expression`; `retype`, `intervals` and `composed` use `explicit_cast`.
 
 use plan::{Expr, ExprKind, Function, functions};
 use sqlparser::ast::{DataType as TypeSyntax, Expr as Ast};

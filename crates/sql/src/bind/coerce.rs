@@ -17,19 +17,24 @@ use crate::place;
 /// An expression, and what its context still has to know about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
+    /// The expression, over column ids.
     pub expr: Expr,
     /// A quoted literal whose context decides its type; `expr` is a TEXT literal.
     pub untyped: bool,
+    /// Where the expression stands in the statement, for errors.
     pub span: Span,
 }
 
 impl Bound {
+    /// An expression whose type does not depend on its context.
     pub fn typed(expr: Expr, span: Span) -> Self {
         Bound { expr, untyped: false, span }
     }
+    /// The type of the expression; TEXT for an untyped literal.
     pub fn ty(&self) -> Type {
         self.expr.ty
     }
+    /// Whether the expression is a NULL without a type.
     pub fn is_null(&self) -> bool {
         self.expr.ty == Type::Null
     }
@@ -290,7 +295,7 @@ fn fitted(expr: Expr, to: Type) -> Expr {
 }
 
 /// The type of the operands that are no literals, where it is an integer type whose literals have no type of their
-/// own: an INTEGER literal beside a UTINYINT is one where it can be.
+/// own: an INTEGER literal next to a UTINYINT becomes one where it fits.
 fn held_literals(operands: &[Bound]) -> Option<Type> {
     let mut given = operands.iter().filter(|o| !o.untyped && o.expr.as_literal().is_none()).map(Bound::ty);
     let first = given.next()?;

@@ -1,7 +1,8 @@
 //! `COLUMNS(...)`: an expression of several columns, each in its turn.
 //!
 //! The item of the select list, or the condition, that holds it is bound once for every column; `Chosen` says whose
-//! turn it is. What COLUMNS names is found out when it is met first, so that nobody has to look for it beforehand.
+//! turn it is. The columns that COLUMNS selects are resolved when it is first met, so that no search precedes
+//! binding.
 
 use std::rc::Rc;
 
@@ -70,6 +71,7 @@ impl Chosen {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// The column whose turn it is, for a call of COLUMNS.
     pub(super) fn columns_call(&mut self, call: &'a Call, span: Span) -> Result<Bound> {
         let written = call.args.to_string();
         let Some(mut chosen) = self.binder.chosen.take() else {

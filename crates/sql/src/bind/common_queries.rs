@@ -1,8 +1,8 @@
 //! Common table expressions: written out where they are named, or computed once.
 //!
-//! Written out, a use takes part in everything around it: predicates reach its tables, joins are ordered together. It is
-//! computed once where the text says so, where copies would differ (volatile functions), where copies of copies become
-//! too many, and where it would be evaluated again in each round of a recursion and give something else.
+//! Written out, a use takes part in everything around it: predicates reach its tables, joins are ordered together. It
+//! is computed once where the text says so, where copies would differ (volatile functions), where copies of copies
+//! become too many, and where it would be evaluated again in each round of a recursion and give something else.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -28,7 +28,9 @@ const ROWS_GUESSED: f64 = 1000.0;
 /// Rows that are computed before, and what is known of their columns.
 #[derive(Clone)]
 pub(super) struct Named {
+    /// Name, type and nullability of each column.
     pub columns: Vec<(Rc<str>, Type, bool)>,
+    /// The number of the materialized result, by which scans and the query that computes it find each other.
     pub index: usize,
 }
 
@@ -216,11 +218,13 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// The number of a new materialized result.
     pub(super) fn next_rows(&mut self) -> usize {
         self.materialized += 1;
         self.materialized - 1
     }
 
+    /// A scan of materialized rows, under new column ids.
     pub(super) fn read_rows(&mut self, named: &Named) -> Relation {
         let mut columns = Vec::with_capacity(named.columns.len());
         for (name, ty, nullable) in &named.columns {
@@ -251,8 +255,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Whether running a plan once more may give other rows: its own expressions, or scalar subqueries that a copy has
-    /// for itself.
+    /// Whether running a plan once more may give other rows: its own expressions, or scalar subqueries that a copy
+    /// has for itself.
     pub(super) fn is_volatile(&self, plan: &LogicalPlan) -> bool {
         plan.is_volatile() || subqueries_of(plan).into_iter().any(|id| self.is_volatile(&self.subqueries[id]))
     }

@@ -1,4 +1,8 @@
 //! Aggregates that are made of others: a function of all values gathered in a list, or of two sums.
+//!
+//! The call is bound to one or more aggregates that the executor has, and `Packed` says how their results become the
+//! value. FILTER, DISTINCT and ORDER BY of the call apply to each part. `aggregate_call` asks `composed` first; None
+//! means that the name is another aggregate.
 
 use plan::{AggregateCall, AggregateFunction as Aggregate, Expr, ExprKind, SortKey};
 use sqlparser::ast::{
@@ -63,7 +67,7 @@ pub(super) fn other_bin(ty: Type) -> Option<Value> {
     })
 }
 
-/// What stands in a call beside its arguments.
+/// The clauses of a call: DISTINCT, FILTER and ORDER BY.
 struct Clauses {
     distinct: bool,
     filter: Option<Expr>,
@@ -380,8 +384,8 @@ pub(super) fn of_bits(function: &Aggregate) -> &'static str {
 }
 
 /// The function of a list that adds up floats in its order, where that shows in the aggregate: sums overflow, or
-/// keep what is small, in one order and not in another. Whole numbers and decimals are added up exactly, and what has no
-/// sum does not depend on the order.
+/// keep what is small, in one order and not in another. Whole numbers and decimals are added up exactly, and what has
+/// no sum does not depend on the order.
 pub(super) fn in_order(function: &Aggregate, argument: Type) -> Option<&'static str> {
     match function {
         Aggregate::Sum if argument.is_float() => Some("list_sum"),

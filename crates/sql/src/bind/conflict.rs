@@ -31,11 +31,14 @@ pub(crate) struct InsertParts<'a> {
     pub source: Option<&'a Query>,
     /// Which column each of the source's fills.
     pub targets: Vec<usize>,
+    /// The ON CONFLICT clause.
     pub conflict: Option<&'a OnConflict>,
+    /// The items of RETURNING; `None` without the clause.
     pub returning: Option<&'a [SelectItem]>,
 }
 
 impl<'a> Binder<'a> {
+    /// The rows of an INSERT as changes, with ON CONFLICT and RETURNING.
     pub(crate) fn insert(&mut self, named: Named<'_>, parts: InsertParts<'a>) -> Result<Changing> {
         let info = named.info;
         let relation = match parts.source {
@@ -134,7 +137,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// New rows beside the row of the table that has their key, if any.
+    /// New rows joined with the row of the table that has their key, if any.
     fn with_holder(
         &mut self,
         plan: LogicalPlan,

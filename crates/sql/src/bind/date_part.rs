@@ -11,6 +11,7 @@ use super::{nested, own, zones};
 use crate::place;
 
 impl ExprBinder<'_, '_> {
+    /// `date_part(field, moment)`, where the field may be a constant, differ by row, or be a list of fields.
     pub(super) fn date_part(&self, field: Bound, moment: Bound, span: Span) -> Result<Expr> {
         if let Some(Type::Text | Type::Null) = field.ty().element() {
             return self.date_parts(field, moment, span);

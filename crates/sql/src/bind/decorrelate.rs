@@ -22,6 +22,7 @@ use super::{Binder, fold, substitute};
 /// What placeholders turned out to be.
 pub(crate) type Found = HashMap<ColumnId, Expr>;
 
+/// The expression with placeholders replaced by what `attach` found.
 pub(crate) fn replace(expr: Expr, found: &Found) -> Expr {
     if found.is_empty() { expr } else { substitute(expr, &|id| found.get(&id).cloned()) }
 }
@@ -70,6 +71,7 @@ impl Binder<'_> {
         LogicalPlan::Project { input: Box::new(plan), expressions }
     }
 
+    /// Joins `input` with a membership's subquery, as a semi or anti join.
     pub(super) fn attach_membership(
         &mut self,
         input: LogicalPlan,

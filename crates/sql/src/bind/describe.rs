@@ -14,7 +14,7 @@ use super::{Binder, Relation};
 use crate::names::Name;
 use crate::place;
 
-/// What is told of a column beside its name and type.
+/// One row of DESCRIBE.
 struct Described {
     name: String,
     ty: Type,
@@ -139,8 +139,8 @@ impl<'a> Binder<'a> {
 /// Rows that quartiles are taken of, at most: their error is about a fifth of a percent of the rows then.
 const SAMPLED: usize = 100_000;
 
-/// One row of aggregates over all columns, unfolded into a row a column. Quartiles are values that occur: the first at
-/// which so many of the values have been seen.
+/// One row of aggregates over all columns, unfolded into a row a column. Quartiles are values that occur: the first
+/// at which so many of the values have been seen.
 fn summary(source: &str, columns: &[Described]) -> String {
     let mut totals = String::new();
     let mut quartiles = String::new();

@@ -1,4 +1,9 @@
 //! Expressions of the syntax tree, one method a kind.
+//!
+//! `ExprBinder` works for one clause: its fields say which calls are allowed and collect what belongs elsewhere in
+//! the plan (aggregates, windows, unnested lists, subqueries). `bind` gives a `Bound`, whose quoted literals have no
+//! type until the context settles them. Names mean macro arguments, columns of `Scope` or aliases of
+//! the select list, in this order.
 
 use std::rc::Rc;
 
@@ -48,6 +53,7 @@ pub(crate) enum Clause {
 }
 
 impl Clause {
+    /// The clause as error messages name it.
     pub fn name(self) -> &'static str {
         match self {
             Clause::Select => "SELECT",
@@ -70,8 +76,11 @@ impl Clause {
 
 /// Binds the expressions of one clause.
 pub(crate) struct ExprBinder<'b, 'a> {
+    /// The state of the whole statement.
     pub binder: &'b mut Binder<'a>,
+    /// The columns that names here can mean.
     pub scope: Rc<Scope>,
+    /// Decides which calls are allowed and what errors say.
     pub clause: Clause,
     /// Where aggregate calls go; `None` where they are not allowed.
     pub aggregates: Option<Aggregates<'a>>,
@@ -89,6 +98,7 @@ pub(crate) struct ExprBinder<'b, 'a> {
     pub pending: Vec<Pending>,
     /// NULL counts as FALSE here: a conjunct or disjunct of a WHERE.
     pub positive: bool,
+    /// Expressions around the one being bound; bounded by `stack::DEPTH_MAX`.
     pub depth: usize,
     /// Within an operand of AND, OR, NOT or WHEN, where functions give no rows.
     pub in_condition: bool,
@@ -97,6 +107,7 @@ pub(crate) struct ExprBinder<'b, 'a> {
 }
 
 impl<'b, 'a> ExprBinder<'b, 'a> {
+    /// A binder that allows no aggregate, window or set-returning calls until their fields are set.
     pub fn new(binder: &'b mut Binder<'a>, scope: Rc<Scope>, clause: Clause) -> Self {
         ExprBinder {
             binder,
@@ -127,12 +138,14 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         Ok(bound.settled())
     }
 
+    /// A BOOLEAN expression; any other type is an error in which `what` names the clause.
     pub fn condition(&mut self, ast: &'a Ast, what: &str) -> Result<Expr> {
         let bound = self.bind(ast)?;
         super::check_depth(&bound.expr)?;
         operator::condition(bound, what, self.text())
     }
 
+    /// Binds one expression. An interrupt of the statement or too deep nesting is an error.
     pub fn bind(&mut self, ast: &'a Ast) -> Result<Bound> {
         stop::check(Place::Bind)?;
         self.depth += 1;
@@ -594,7 +607,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         Ok(Bound::typed(operator::arithmetic(arithmetic, l, r, self.text())?, span))
     }
 
-    /// The operands of arithmetic. A number that is written beside a TINYINT, an unsigned integer or a HUGEINT is of
+    /// The operands of arithmetic. A number that is written next to a TINYINT, an unsigned integer or a HUGEINT is of
     /// that type where it fits, as in DuckDB.
     fn operands(&mut self, left: &'a Ast, right: &'a Ast) -> Result<(Bound, Bound)> {
         let (mut l, mut r) = (self.bind(left)?, self.bind(right)?);
@@ -607,7 +620,6 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         Ok((l, r))
     }
 
-    /// A chain of ANDs or ORs, without recursion along the chain.
     /// An operator of JSONB, under the name of a call.
     fn jsonb_operator(&mut self, name: &str, left: Bound, right: Bound) -> Result<Bound> {
         let span = left.span.union(&right.span);
@@ -617,6 +629,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         }
     }
 
+    /// A chain of ANDs or ORs, without recursion along the chain.
     fn connective(&mut self, ast: &'a Ast, and: bool) -> Result<Bound> {
         let mut parts = Vec::new();
         operands(ast, and, &mut parts);
@@ -722,7 +735,6 @@ pub(crate) fn comparison_of(op: &BinaryOperator) -> Option<Comparison> {
     comparison_operator(op)
 }
 
-/// Without brackets around it.
 /// Schema, table and column of a column's name; `None` where there are too many parts.
 fn qualified(names: &[Name]) -> Option<(Option<&Name>, Option<&Name>, &Name)> {
     match names {
@@ -733,6 +745,7 @@ fn qualified(names: &[Name]) -> Option<(Option<&Name>, Option<&Name>, &Name)> {
     }
 }
 
+/// The expression without brackets around it.
 pub(crate) fn strip(mut ast: &Ast) -> &Ast {
     while let Ast::Nested(inner) = ast {
         ast = inner;

@@ -1,4 +1,9 @@
 //! Calls of functions that the host program registered.
+//!
+//! The host's signature decides: arguments are cast to its parameters, and the result has its type. The bound call
+//! keeps its place in the script, so that errors of the function point at it. Aggregates of the host get the rows of
+//! a group as bytes (`packed`). `bind::function` asks here by `Relations::external`. The functions of sequences are
+//! such calls, too.
 
 use std::sync::Arc;
 
@@ -57,7 +62,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let ty = function.returns;
         // Inside a view or macro the place would be one of another text.
         let place = if self.binder.is_inside() { None } else { place::position(self.binder.text, span) };
-        // Whoever reports it has the script that the statement is from.
+        // Errors are reported with the whole script, so the place is one of that.
         let place = place.map(|at| self.binder.begins.map_or(at, |statement| statement.in_its_script(at)));
         // Each call of a volatile function is one of its own.
         let function =

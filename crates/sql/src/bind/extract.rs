@@ -1,4 +1,8 @@
 //! EXTRACT and `date_part`: one field of a moment, a time or an interval.
+//!
+//! The field is a word of the grammar or a text that is known when the query is planned; `date_part` handles texts
+//! that are not. Fields that depend on the session's zone take the offset of the zone at that instant. An unknown
+//! field, or one that the type lacks, is an error. Called by `bind::expression`, `date_part` and `own`.
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use sqlparser::ast::{DateTimeField, Expr as Ast};
@@ -52,6 +56,7 @@ const FIELDS_OF_MOMENTS: [&str; 21] = [
 ];
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// `EXTRACT(field FROM value)`.
     pub(super) fn extract(&mut self, field: &DateTimeField, value: &'a Ast) -> Result<Bound> {
         let value = self.bind(value)?;
         let span = value.span;
@@ -81,7 +86,8 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
-    /// A field of a time with a zone: its zone's offset, the seconds since midnight in Greenwich, or one of the clock.
+    /// A field of a time with a zone: its zone's offset, the seconds since midnight in Greenwich, or one of the
+    /// clock.
     fn time_tz_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
         use plan::functions::{TIME_TZ_EAST, TIME_TZ_UTC};
         let text = self.binder.text;
@@ -105,6 +111,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
+    /// A field, by its name, of a date, timestamp, time or interval.
     pub(super) fn extract_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
         let text = self.binder.text;
         let value = Bound { expr: super::intervals::bare(value.expr), ..value };

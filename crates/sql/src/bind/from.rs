@@ -1,4 +1,10 @@
 //! FROM: tables, files, subqueries, functions, and the joins between them.
+//!
+//! `bind_from` joins the items from left to right; each item gives a `Source`: a plan and the names it adds to the
+//! scope. Names are looked up as common table expressions, tables, views, objects of the host and files, in the order
+//! of `relation_named`. A source is `lateral` if it may use columns to its left; such joins are decorrelated by
+//! `attach_lateral`. Every use of a table gets column ids of its own. Called by `bind::select` and by statements that
+//! change rows.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,12 +29,16 @@ pub(super) const ROW_ID: &str = "rowid";
 
 /// A table factor: its plan and the names it adds.
 pub(super) struct Source {
+    /// The rows of the factor.
     pub plan: LogicalPlan,
+    /// The columns of `plan` by the names that expressions can use.
     pub entries: Vec<Entry>,
+    /// Whether `plan` may use columns of the factors to its left.
     pub lateral: bool,
 }
 
 impl<'a> Binder<'a> {
+    /// The items of FROM joined, and the scope of their columns; a single row without FROM.
     pub(super) fn bind_from(
         &mut self,
         from: &'a [TableWithJoins],
@@ -101,6 +111,7 @@ impl<'a> Binder<'a> {
         Some(id)
     }
 
+    /// One factor of FROM. `has_left` says whether factors to its left may be read.
     pub(super) fn bind_factor(
         &mut self,
         factor: &'a TableFactor,
@@ -330,7 +341,8 @@ impl<'a> Binder<'a> {
     }
 
     /// A function's rows. An alias without columns names the column of a function of single values, as in PostgreSQL;
-    /// what the function calls it stays another name of it, and where the function names it (`value`) the alias is one.
+    /// what the function calls it stays another name of it, and where the function names it (`value`) the alias is
+    /// one.
     fn function_source(
         &mut self,
         mut relation: Relation,
@@ -502,6 +514,7 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// The error for a relation that does not exist, with the nearest name as a hint.
     pub(crate) fn unknown_table(&self, schema: Option<&str>, table: &str) -> Error {
         let shown = schema.map_or_else(|| table.to_owned(), |s| format!("{s}.{table}"));
         let error = Error::new(SqlState::UndefinedTable, format!("relation \"{shown}\" does not exist"));
@@ -522,6 +535,7 @@ impl<'a> Binder<'a> {
         error
     }
 
+    /// A scan of all columns of a table, under new column ids; notes its keys.
     pub(super) fn scan(&mut self, info: RelationInfo) -> Relation {
         let fields = info.columns.fields();
         let ids: Vec<ColumnId> =
@@ -545,6 +559,7 @@ impl<'a> Binder<'a> {
         Relation { plan, columns }
     }
 
+    /// A scan of all columns of a file, under new column ids.
     pub(crate) fn file(&mut self, source: FileSource) -> Relation {
         let ids: Vec<ColumnId> = source
             .schema
@@ -563,6 +578,7 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// A table name that both lists have, which is an error unless their schemas differ.
 pub(super) fn shared_alias(known: &[Entry], new: &[Entry]) -> Option<String> {
     let mut last: Option<&Rc<str>> = None;
     for entry in new {
@@ -581,6 +597,7 @@ pub(super) fn shared_alias(known: &[Entry], new: &[Entry]) -> Option<String> {
     None
 }
 
+/// The error for two tables of one name in FROM.
 pub(super) fn duplicate_alias(name: &str) -> Error {
     Error::new(SqlState::DuplicateAlias, format!("table name \"{name}\" specified more than once"))
         .with_hint("give one of them an alias")

@@ -17,7 +17,7 @@ use super::{Binder, aggregate, fold, folded, library, literal, operator, own, wi
 use crate::made::IN_LIST;
 use crate::place;
 
-/// Scalar functions that are typed here, beside those of the library.
+/// Scalar functions that are typed here, in addition to those of the library.
 pub(crate) const OWN: [&str; 36] = [
     "abs",
     "ceil",
@@ -64,6 +64,7 @@ pub(super) fn called_as(idents: &[&Ident]) -> String {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// Any call: of a macro, an aggregate, a window function, a function of the host or a scalar function.
     pub(super) fn function(&mut self, call: &'a Call) -> Result<Bound> {
         let text = self.binder.text;
         let idents: Vec<_> = call.name.0.iter().filter_map(|p| p.as_ident()).collect();
@@ -209,6 +210,7 @@ impl<'a> ExprBinder<'_, 'a> {
         self.apply(name, bound, span)
     }
 
+    /// The scalar function of that name for bound arguments; operators that are functions come here, too.
     pub(super) fn apply(&mut self, name: &str, arguments: Vec<Bound>, span: Span) -> Result<Bound> {
         let text = self.binder.text;
         let name = own::aliased(name);
@@ -378,6 +380,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(fold::fold(expr), span))
     }
 
+    /// The error for a function that does not exist for these argument types.
     pub(super) fn no_function(&self, name: &str, arguments: &[Bound], span: Span) -> Error {
         let types: Vec<String> = arguments
             .iter()
@@ -406,6 +409,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(own(function, vec![cast(argument.expr, Type::Text)], ty))
     }
 
+    /// SUBSTRING with positions or, where FROM is a text, with a pattern.
     pub(super) fn substring(
         &mut self,
         value: &'a Ast,
@@ -489,6 +493,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(own(Function::Substring, exprs, Type::Text))
     }
 
+    /// `TRIM([LEADING | TRAILING | BOTH] what FROM value)`.
     pub(super) fn trim(
         &mut self,
         side: Option<&TrimWhereField>,
@@ -633,6 +638,7 @@ pub(super) fn truncated(value: Expr, digits: u8, span: Span, text: &str) -> Resu
     Ok(cast(cut, Type::Decimal { precision: (precision - scale + digits).clamp(1, 38), scale: digits }))
 }
 
+/// A call of a kernel of this engine, without checks.
 pub(super) fn own(function: Function, arguments: Vec<Expr>, ty: Type) -> Expr {
     Expr::new(ExprKind::Function { function, arguments }, ty)
 }
@@ -643,8 +649,8 @@ fn as_text(bound: Bound) -> Bound {
     Bound { expr: cast(bound.expr, Type::Text), untyped, span }
 }
 
-/// FLOOR and CEIL of a DECIMAL, without digits behind the point: what the remainder takes off is one too few or too many
-/// on one side of zero.
+/// FLOOR and CEIL of a DECIMAL, without digits behind the point: what the remainder takes off is one too few or too
+/// many on one side of zero.
 fn whole_below_or_above(value: Bound, above: bool, text: &str) -> Result<Expr> {
     let Type::Decimal { precision, scale } = value.ty() else { return Ok(value.expr) };
     if scale == 0 {

@@ -1,8 +1,8 @@
 //! Generated columns: GENERATED ALWAYS AS (expression) over the row's other columns.
 //!
-//! The expression is kept as text and bound anew by every statement that makes or changes rows, which computes the column
-//! above the row's other values. STORED and VIRTUAL are the same here: the expression is immutable, so that a value which
-//! is kept and one which is computed when it is read cannot differ.
+//! The expression is kept as text and bound anew by every statement that makes or changes rows, which computes the
+//! column above the row's other values. STORED and VIRTUAL are the same here: the expression is immutable, so that a
+//! value which is kept and one which is computed when it is read cannot differ.
 
 use std::rc::Rc;
 
@@ -66,8 +66,8 @@ impl<'a> Binder<'a> {
         Ok(super::fold::fold(expr))
     }
 
-    /// Checks the expression of the column `at` of a table that is to be made, over `ColumnId(i)` for the i-th column. The
-    /// binder must be a fresh one, so that ids count from 0.
+    /// Checks the expression of the column `at` of a table that is to be made, over `ColumnId(i)` for the i-th
+    /// column. The binder must be a fresh one, so that ids count from 0.
     pub(crate) fn check_generated(
         &mut self,
         table: &str,

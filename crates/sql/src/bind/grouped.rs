@@ -11,6 +11,7 @@ use super::aggregate::Aggregates;
 
 /// What is known above an aggregation: group expressions by their columns, and the calls.
 pub(crate) struct Grouping {
+    /// The distinct group expressions, each with the column that holds it above the aggregation.
     pub groups: Vec<(ColumnId, Expr)>,
     by_expression: Vec<(Expr, ColumnId)>,
     /// Columns of the input that are neither grouped nor aggregated, and may not be seen above, by their names there.

@@ -42,6 +42,7 @@ const SETS_MAX: usize = 4096;
 /// The group expressions of a SELECT, each once, and which of them each set has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
+    /// The distinct group expressions, in the order of their first use.
     pub keys: Vec<Expr>,
     /// At least one; `sets[s]` are places in `keys`.
     pub sets: Vec<Vec<usize>>,
@@ -52,6 +53,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    /// The position of an expression in `keys`; adds it if no key equals it.
     pub fn key(&mut self, expr: Expr) -> usize {
         self.keys.iter().position(|k| *k == expr).unwrap_or_else(|| {
             self.keys.push(expr);
@@ -149,7 +151,8 @@ fn mergeable(call: &AggregateCall) -> bool {
         call.function,
         A::Count | A::CountStar | A::Sum | A::Avg | A::Min | A::Max | A::BoolAnd | A::BoolOr
     );
-    // An average's sum is checked only where it is a value of its own: where it might not fit, the average stays whole.
+    // An average's sum is checked only where it is a value of its own: where it might not fit, the average stays
+    // whole.
     let wide = |a: &Expr| a.ty == Type::BigInt || a.ty.scale() > 8;
     let fits = call.function != A::Avg || !call.argument.as_ref().is_some_and(wide);
     simple && fits && !call.distinct

@@ -26,6 +26,7 @@ pub(super) fn is_one(name: &str, call: &Call) -> bool {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// The call, written out as the aggregates above.
     pub(super) fn hypothetical(&mut self, name: &str, call: &'a Call, span: Span) -> Result<Bound> {
         let FunctionArguments::List(list) = &call.args else {
             return Err(self

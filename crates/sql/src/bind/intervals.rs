@@ -1,10 +1,10 @@
 //! INTERVAL in expressions and plans: arithmetic, computed literals, `make_interval`, and keys.
 //!
 //! An interval that is a constant of months alone, or of days and time alone, takes the restricted kind's arithmetic,
-//! which has kernels; others are moved by a library call. Intervals are equal where their keys are (`types::interval`),
-//! and not only where their integers are: `compare_by_keys` goes over a finished plan and puts the key in place of each
-//! interval that is compared, grouped, joined or sorted by. `Binder::finish` calls it; nothing behind it makes another
-//! comparison of intervals.
+//! which has kernels; others are moved by a library call. Intervals are equal where their keys are
+//! (`types::interval`), and not only where their integers are: `compare_by_keys` goes over a finished plan and puts
+//! the key in place of each interval that is compared, grouped, joined or sorted by. `Binder::finish` calls it;
+//! nothing behind it makes another comparison of intervals.
 
 use plan::functions::{
     ADD_IN_ZONE, INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_KEY, INTERVAL_MULTIPLY, INTERVAL_PART, TIME_TZ_ADD,
@@ -299,8 +299,8 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Some(Bound::typed(call("date_trunc", vec![unit, value], Type::Interval), span)))
     }
 
-    /// The arguments of `make_interval`, which may be named, as ones in order; `None` for a call of another function or
-    /// one without names.
+    /// The arguments of `make_interval`, which may be named, as ones in order; `None` for a call of another function
+    /// or one without names.
     pub(super) fn parts_of_interval(
         &mut self,
         name: &str,
@@ -418,7 +418,8 @@ pub(crate) fn keyed(expr: &mut Expr) {
     }
 }
 
-/// Puts keys in place of the intervals that a plan compares, groups, joins or sorts by. A group keeps its least interval.
+/// Puts keys in place of the intervals that a plan compares, groups, joins or sorts by. A group keeps its least
+/// interval.
 pub(super) fn compare_by_keys(plan: &mut LogicalPlan, columns: &mut ColumnTable) {
     for child in plan.children_mut() {
         compare_by_keys(child, columns);

@@ -1,4 +1,10 @@
 //! Joins between two sources of FROM: conditions, USING, and what becomes of both sides' names.
+//!
+//! A condition without subqueries becomes conjuncts of the join. For outer, semi and anti joins, subqueries that read
+//! one side are computed below the join (`computed_condition`); those that read both sides need numbered pairs
+//! (`join_by_pairs`). USING and NATURAL replace both columns by one in `*`, while the sides stay reachable by their
+//! qualified names. Columns of the optional side of an outer join become nullable. Called by `bind::from` for every
+//! join.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -19,6 +25,7 @@ use super::{Binder, operator, single_row};
 use crate::names::Name;
 
 impl<'a> Binder<'a> {
+    /// The join of two sources, and the columns that remain visible.
     pub(super) fn bind_join(
         &mut self,
         mut left: LogicalPlan,
@@ -152,8 +159,8 @@ impl<'a> Binder<'a> {
         Ok((plan, all))
     }
 
-    /// The condition of an outer, semi, anti or ASOF join with subqueries in it: each is computed beside the rows of the
-    /// side that it reads, before they are joined. `None`, and the sides are as they were, where one reads both.
+    /// The condition of an outer, semi, anti or ASOF join with subqueries in it: each is computed with the rows of
+    /// the side that it reads, before they are joined. `None`, and the sides are as they were, where one reads both.
     fn computed_condition(
         &mut self,
         (left, right): (&mut LogicalPlan, &mut LogicalPlan),
@@ -206,15 +213,15 @@ impl<'a> Binder<'a> {
         Ok(Some(conditions))
     }
 
-    /// An outer, semi or anti join whose condition has a subquery that reads both sides: the pairs that fulfil it are found
-    /// by an inner join of numbered rows, and each side is joined with those by its number.
+    /// An outer, semi or anti join whose condition has a subquery that reads both sides: the pairs that fulfil it are
+    /// found by an inner join of numbered rows, and each side is joined with those by its number.
     ///
     /// ```text
     ///  l LEFT JOIN r ON c        Join left, m = r's number
     ///                              Join left, l's number = n
     ///                                rows of l
     ///                                Project n, m
-    ///                                  Filter c            with the subquery beside it
+    ///                                  Filter c            with the subquery joined to it
     ///                                    Join
     ///                                      rows of l   rows of r
     ///                              rows of r
@@ -331,6 +338,7 @@ impl<'a> Binder<'a> {
         Ok((plan, all))
     }
 
+    /// Marks the columns of an outer join's optional side as nullable.
     pub(super) fn make_nullable(&mut self, entries: &[Entry]) {
         for entry in entries {
             self.columns.get_mut(entry.id).nullable = true;

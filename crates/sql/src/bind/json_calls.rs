@@ -1,4 +1,8 @@
 //! Functions of JSON: the types they take, and what they give. Those that only JSONB has are in `postgres_calls`.
+//!
+//! The methods extend `Call` of `nested_calls`: each looks at the name and the arguments' types, and gives the call
+//! of a kernel or None. Constant paths are parsed when the query is planned, so that their errors have a place. A
+//! path with wildcards, or a list of paths, gives a list. Called by `nested_calls::bind`.
 
 use plan::{Expr, ExprKind};
 use types::{Error, Result, SqlState, Type, Value, json};
@@ -36,8 +40,8 @@ impl Call<'_, '_, '_> {
         }
         Ok(arguments)
     }
-    /// What a function reads of the part that a path leads to; of a list of paths, or of a constant path with wildcards,
-    /// a list of what it reads.
+    /// What a function reads of the part that a path leads to; of a list of paths, or of a constant path with
+    /// wildcards, a list of what it reads.
     fn read(&self, name: &str, ty: Type) -> Result<Expr> {
         let Some(path) = self.arguments.get(1) else { return Ok(call(name, self.with_path()?, ty)) };
         let many = format!("{name}_all");
@@ -181,8 +185,7 @@ impl Call<'_, '_, '_> {
         }))
     }
 
-    /// The arguments as they are; a quoted literal is text.
-    /// The arguments as functions take them that write them out.
+    /// The arguments for functions that print values as JSON; a quoted literal is text.
     fn written(&self) -> Result<Vec<Expr>> {
         self.arguments.iter().map(|a| zones::written(a.clone().settled())).collect()
     }

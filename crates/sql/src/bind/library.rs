@@ -1,4 +1,9 @@
 //! Scalar functions of DataFusion's library: found by name, typed by their signatures. Evaluation is crate `expr`'s.
+//!
+//! The registry of the library's functions is built once for the process. `HIDDEN` names are left out: their
+//! semantics differ from PostgreSQL's, or they need types that are missing here. `call` casts the arguments to the
+//! function's signature and takes the result type that the library computes. Called for functions that are not typed
+//! in this crate.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

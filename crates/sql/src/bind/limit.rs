@@ -1,5 +1,5 @@
-//! LIMIT, OFFSET and FETCH: constant numbers of rows as a node of the plan; computed ones, percentages and WITH TIES as
-//! conditions on the rows' numbers.
+//! LIMIT, OFFSET and FETCH: constant numbers of rows as a node of the plan; computed ones, percentages and WITH TIES
+//! as conditions on the rows' numbers.
 //!
 //! ```text
 //!  ORDER BY k LIMIT (SELECT 3) OFFSET 1        FETCH FIRST 2 ROWS WITH TIES
@@ -32,11 +32,12 @@ enum Rows {
     Known(u64),
     /// Known when the query runs: NULL for all.
     Computed(Expr),
-    /// Of a hundred.
+    /// A percentage of the rows.
     Percent(Expr),
 }
 
 impl<'a> Binder<'a> {
+    /// Puts LIMIT, OFFSET and FETCH on top of the relation.
     pub(super) fn limit(&mut self, relation: &mut Relation, query: &'a Query) -> Result<()> {
         let (mut count, mut offset, mut ties) = (Rows::All, Rows::Known(0), false);
         match &query.limit_clause {

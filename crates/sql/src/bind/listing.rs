@@ -111,7 +111,7 @@ const WINDOWS: [&str; 11] = [
     "row_number",
 ];
 
-/// Functions that stand in FROM, beside macros and those that list the catalog.
+/// Functions that stand in FROM, macros and functions that list the catalog excluded.
 pub(super) const TABLE_FUNCTIONS: [&str; 35] = [
     "json_to_record",
     "json_to_recordset",

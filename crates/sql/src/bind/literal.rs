@@ -1,4 +1,8 @@
 //! Literals: numbers, intervals, dates.
+//!
+//! A literal is typed by its text alone: numbers get the smallest type that holds all digits, never a float unless an
+//! exponent asks for it. Intervals are read to months, days and microseconds here, so that a malformed one is an
+//! error of planning. The functions keep no state. Called by `bind::expression`.
 
 use plan::Expr;
 use sqlparser::ast::{DateTimeField, Expr as Ast, Interval, Value as AstValue};
@@ -59,6 +63,7 @@ fn out_of_range(text: &str) -> Error {
     Error::new(SqlState::NumericValueOutOfRange, format!("number {shown} has more than 38 digits"))
 }
 
+/// A literal of type INTEGER where the value fits, else BIGINT.
 pub(crate) fn integer(value: i64) -> Expr {
     match i32::try_from(value) {
         Ok(small) => Expr::literal(Value::I32(small), Type::Integer),
@@ -79,6 +84,7 @@ pub(crate) fn decimal(text: &str) -> Option<Expr> {
     Some(decimal_literal(value, scale))
 }
 
+/// A DECIMAL literal of that scale, with the fewest digits that hold the value.
 pub(crate) fn decimal_literal(value: i128, scale: u8) -> Expr {
     let ty = Type::Decimal { precision: digits(value).max(scale).max(1), scale };
     // A value always fits the width that its own digits ask for.
@@ -86,7 +92,8 @@ pub(crate) fn decimal_literal(value: i128, scale: u8) -> Expr {
     Expr::literal(value, ty)
 }
 
-/// `INTERVAL '3' MONTH`, `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '1 day 2 hours'`; `None` where the value is no constant.
+/// `INTERVAL '3' MONTH`, `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '1 day 2 hours'`; `None` where the value is no
+/// constant.
 pub(crate) fn interval(literal: &Interval) -> Result<Option<Expr>> {
     let Some((body, negative)) = interval_text(&literal.value) else { return Ok(None) };
     let fields = fields_of(literal);

@@ -1,4 +1,10 @@
 //! Views and macros: texts of their own, bound where they are used.
+//!
+//! The text is parsed once for each use and kept in `Texts`, as the binder borrows its tree. `within` exchanges the
+//! binder's text and asides for those of the inner text and restores them afterwards; `inside` also hides the common
+//! table expressions around it. `Binder::inside` lists what is open: a text that uses itself is an error, and nesting
+//! is bounded by `NESTING_MAX`. Errors inside are reported at the place of the use, with the name of the view or
+//! macro as detail.
 
 use std::rc::Rc;
 
@@ -72,6 +78,7 @@ impl<'a> Binder<'a> {
         })
     }
 
+    /// The rows of a view, its names looked up in the view's schema first.
     pub(super) fn bind_view(&mut self, name: &str, view: ViewInfo, span: Span) -> Result<Relation> {
         let arguments = std::mem::take(&mut self.arguments);
         let columns = view.columns;
@@ -121,6 +128,7 @@ impl<'a> Binder<'a> {
         })
     }
 
+    /// The rows of a table macro with these arguments.
     pub(super) fn bind_table_macro(
         &mut self,
         name: &str,
@@ -241,6 +249,7 @@ impl<'a> ExprBinder<'_, 'a> {
         result.map(|bound| Bound { span, ..bound })
     }
 
+    /// An expression of another text, bound in this binder's clause and scope.
     pub(super) fn bind_inside(&mut self, what: String, text: String, span: Span) -> Result<Bound> {
         // Everything that `Binder::inside` keeps, around this binder.
         if self.binder.inside.len() >= NESTING_MAX {
@@ -314,8 +323,8 @@ impl Binder<'_> {
         (!forms.is_empty()).then(|| forms.swap_remove(fits))
     }
 
-    /// The schema that stands before a function's name, if one does. The engine's own functions are in the default schema
-    /// of every database, and in the catalog's.
+    /// The schema that stands before a function's name, if one does. The engine's own functions are in the default
+    /// schema of every database, and in the catalog's.
     pub(super) fn schema_of_function(&self, name: &ObjectName) -> Result<Option<String>> {
         let idents: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
         let (database, schema) = match idents.as_slice() {

@@ -24,11 +24,14 @@ use crate::asides::{Cycle, Marks, Search};
 
 /// The parts of a recursive query, and the names of its columns.
 pub(super) struct Marked<'a> {
+    /// The first part and the recursive part.
     pub parts: (&'a SetExpr, &'a SetExpr),
+    /// Names of all columns of the result, those of SEARCH and CYCLE last.
     pub columns: Vec<String>,
 }
 
 impl<'a> Binder<'a> {
+    /// The SEARCH and CYCLE clauses of the WITH query with this name.
     pub(super) fn marks_of(&self, name: &Ident) -> Option<&'a Marks> {
         self.marks.iter().find(|marks| marks.at == name.span.start)
     }

@@ -35,9 +35,13 @@ use crate::made::{EVERY, EVERY_BY_NAME, REFUSAL};
 
 /// A MERGE's parts.
 pub(crate) struct MergeParts<'a> {
+    /// The relation after USING.
     pub source: &'a TableFactor,
+    /// The condition that matches source rows with target rows.
     pub on: &'a Ast,
+    /// The WHEN clauses in their order; the first that holds counts.
     pub clauses: &'a [MergeClause],
+    /// The items of RETURNING; `None` without the clause.
     pub returning: Option<&'a [SelectItem]>,
     /// Places of the clauses that do nothing, which the parser took for others.
     pub nothing: &'a [Location],
@@ -59,6 +63,7 @@ struct When {
 }
 
 impl<'a> Binder<'a> {
+    /// The changes of a MERGE, as a query over source and target.
     pub(crate) fn merge(&mut self, named: Named<'_>, parts: MergeParts<'a>) -> Result<Changing> {
         use MergeClauseKind as K;
         let info = named.info;

@@ -1,7 +1,10 @@
 //! Binding: from the syntax tree of a query to a `LogicalQuery` of typed expressions over query-wide columns.
 //!
-//! * `query`: WITH, set operations, ORDER BY and LIMIT; `select`: one SELECT (`star`: options of `*`; `grouping`: sets); `from`: tables and joins (`asof`, `pivot`); `describe`, `show`: DESCRIBE, SUMMARIZE, SHOW
-//! * `scope`: names; `expression`, `operator`, `function`, `aggregate`, `window`, `literal`, `coerce`, `fold`: expressions
+//! * `query`: WITH, set operations, ORDER BY and LIMIT
+//! * `select`: one SELECT (`star`: options of `*`; `grouping`: sets)
+//! * `from`: tables and joins (`asof`, `pivot`); `describe`, `show`: DESCRIBE, SUMMARIZE, SHOW
+//! * `scope`: names; `expression`, `operator`, `function`, `aggregate`, `window`, `literal`, `coerce`, `fold`:
+//!   expressions
 //! * `subquery`: subqueries in expressions; `decorrelate`: joins in place of correlated subqueries
 //!
 //! Two properties hold throughout. A node that passes a column on keeps its id, so an id means one value wherever it
@@ -113,12 +116,14 @@ const EXPRESSION_DEPTH_MAX: usize = 900;
 
 /// A bound relation: a plan and the columns of it that count, with their names.
 pub(crate) struct Relation {
+    /// Produces at least the columns of `columns`.
     pub plan: LogicalPlan,
+    /// The visible columns in order, each with its name.
     pub columns: Vec<(Rc<str>, ColumnId)>,
 }
 
-/// A common table expression; it is bound anew at every use, so that each use has its own columns, unless its rows are
-/// computed once (see `common_queries`).
+/// A common table expression; it is bound anew at every use, so that each use has its own columns, unless its rows
+/// are computed once (see `common_queries`).
 struct Cte<'a> {
     name: String,
     columns: Vec<String>,
@@ -150,10 +155,16 @@ struct Key {
     row: Vec<ColumnId>,
 }
 
+/// The state of binding one statement: the columns and subqueries made so far, what is visible, and the counts that
+/// bound the work. `query`, `query_into` and `finish` consume it.
 pub(crate) struct Binder<'a> {
+    /// The text that spans refer to: the statement's, or that of the view or macro which is being bound.
     pub text: &'a str,
+    /// The catalog and the session.
     pub relations: &'a dyn Relations,
+    /// Type, name and nullability of every column of the statement, by id.
     pub columns: ColumnTable,
+    /// Uncorrelated subqueries that run before the query, in order.
     pub subqueries: Vec<LogicalPlan>,
     ctes: Vec<Cte<'a>>,
     keys: Vec<Key>,
@@ -174,7 +185,7 @@ pub(crate) struct Binder<'a> {
     marks: &'a [Marks],
     /// Columns that stand in no `*`: those of SEARCH and CYCLE inside their recursion.
     unlisted: HashSet<ColumnId>,
-    /// Of samples that were given no seed.
+    /// The random seed of samples without a seed of their own, drawn at the first such sample.
     seed: OnceCell<u64>,
     /// Microseconds since 1970, once something has asked for the time.
     moment: Option<i64>,
@@ -205,6 +216,7 @@ impl<'a> Binder<'a> {
     pub fn is_inside(&self) -> bool {
         !self.inside.is_empty()
     }
+    /// A binder for one statement; `texts` keeps what it parses on the way.
     pub fn new(text: &'a str, relations: &'a dyn Relations, texts: &'a Texts) -> Self {
         Binder {
             text,
@@ -238,7 +250,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// With what its text has beside the syntax tree.
+    /// Adds the clauses of the statement that the syntax tree has no place for.
     pub fn with_asides(mut self, parsed: &'a Parsed) -> Self {
         self.exclusions = &parsed.exclusions;
         self.samples = &parsed.samples;
@@ -295,6 +307,7 @@ impl<'a> Binder<'a> {
         if self.instances > INSTANCES_MAX { Err(stack::too_deep()) } else { Ok(()) }
     }
 
+    /// The error with a place in the current text, unless it has one.
     pub fn error_at(&self, error: Error, span: Span) -> Error {
         place::at(error, self.text, span)
     }
@@ -310,6 +323,7 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// A column as an expression of its type.
     pub fn column(&self, id: ColumnId) -> Expr {
         self.columns.expr(id)
     }
@@ -349,7 +363,7 @@ fn nullable(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
         | K::ScalarSubquery(_)
         | K::Input(_) => true,
         K::Cast { lenient: true, .. } => true,
-        // Of an infinite moment there is no field and no time of day.
+        // An infinite timestamp has no field and no time of day.
         K::Function {
             function: Function::ExtractYear | Function::ExtractMonth | Function::ExtractDay,
             ..

@@ -8,7 +8,8 @@
 //!        Join                                                 Join
 //!          Scan t (with row)   x                                Scan t (with row)   x
 //! ```
-//! RETURNING reads the new values under the table's name, and those of before as `old.a` (for DELETE both are the same).
+//! RETURNING reads the new values under the table's name, and those of before as `old.a` (for DELETE both are the
+//! same).
 
 use std::rc::Rc;
 
@@ -36,21 +37,28 @@ use crate::names::Name;
 
 /// The table that a statement changes, as one of its query's relations.
 pub(super) struct Target<'i> {
+    /// The table as the catalog has it.
     pub info: &'i RelationInfo,
     /// Its alias, or its own name.
     pub name: Rc<str>,
+    /// The column that holds the reference of each row.
     pub row: ColumnId,
+    /// The table's columns in this query, in the table's order.
     pub columns: Vec<ColumnId>,
 }
 
 /// What a statement names: its table as the catalog has it, and as the text does.
 pub(crate) struct Named<'i> {
+    /// The table's full name in the catalog.
     pub name: ObjectName,
+    /// Its columns, keys and defaults.
     pub info: &'i RelationInfo,
+    /// The alias that the statement gives it.
     pub alias: Option<String>,
 }
 
 impl Named<'_> {
+    /// The name by which expressions mean the table.
     pub(super) fn shown(&self) -> Rc<str> {
         self.alias.as_deref().unwrap_or(&self.name.name).into()
     }
@@ -58,16 +66,23 @@ impl Named<'_> {
 
 /// An UPDATE's parts.
 pub(crate) struct UpdateParts<'a> {
+    /// The assignments of SET.
     pub assignments: &'a [Assignment],
+    /// The relations of FROM, which SET and WHERE may read.
     pub from: &'a [TableWithJoins],
+    /// The WHERE condition; `None` changes every row.
     pub selection: Option<&'a Ast>,
+    /// The items of RETURNING; `None` without the clause.
     pub returning: Option<&'a [SelectItem]>,
 }
 
 /// A DELETE's parts.
 pub(crate) struct DeleteParts<'a> {
+    /// The relations of USING, which WHERE may read.
     pub using: &'a [TableWithJoins],
+    /// The WHERE condition; `None` deletes every row.
     pub selection: Option<&'a Ast>,
+    /// The items of RETURNING; `None` without the clause.
     pub returning: Option<&'a [SelectItem]>,
 }
 
@@ -80,12 +95,17 @@ pub(crate) struct Changing {
 
 /// What a modification's query delivers before RETURNING.
 pub(super) struct Changed {
+    /// One row for each change.
     pub plan: LogicalPlan,
+    /// The column that says what happens to the row (`RowAction`).
     pub action: ColumnId,
+    /// The column with the reference of the target row; NULL where a row is inserted.
     pub row: ColumnId,
+    /// The new values, by column of the target table; empty for DELETE.
     pub values: Vec<ColumnId>,
 }
 
+/// The table's columns as names of a scope; `plain` names need no qualifier.
 pub(super) fn entries(table: &str, names: &RelationInfo, ids: &[ColumnId], plain: bool) -> Vec<Entry> {
     let table: Rc<str> = table.into();
     let named = names.columns.fields().iter().zip(ids);
@@ -122,7 +142,7 @@ impl<'a> Binder<'a> {
         (Target { info: named.info, name: named.shown(), row, columns }, plan)
     }
 
-    /// The plan with more columns beside its own.
+    /// The plan with more columns after its own.
     pub(super) fn beside(&self, plan: LogicalPlan, more: Vec<(ColumnId, Expr)>) -> LogicalPlan {
         let mut expressions: Vec<(ColumnId, Expr)> =
             plan.output().into_iter().map(|id| (id, self.column(id))).collect();
@@ -130,6 +150,7 @@ impl<'a> Binder<'a> {
         LogicalPlan::Project { input: Box::new(plan), expressions }
     }
 
+    /// A new column for the `RowAction` of each row.
     pub(super) fn action_column(&mut self) -> ColumnId {
         self.columns.add("action", Type::SmallInt, false)
     }
@@ -165,6 +186,7 @@ impl<'a> Binder<'a> {
         Ok((joined(scan, plan, vec![], JoinKind::Inner), scope))
     }
 
+    /// The changes of an UPDATE.
     pub(crate) fn update(&mut self, named: Named<'_>, parts: UpdateParts<'a>) -> Result<Changing> {
         let (target, scan) = self.target(&named);
         let (mut plan, scope) = self.target_and(&target, scan, parts.from)?;
@@ -202,6 +224,7 @@ impl<'a> Binder<'a> {
         Ok(changing)
     }
 
+    /// The changes of a DELETE.
     pub(crate) fn delete(&mut self, named: Named<'_>, parts: DeleteParts<'a>) -> Result<Changing> {
         let (target, scan) = self.target(&named);
         let (mut plan, mut scope) = self.target_and(&target, scan, parts.using)?;
@@ -291,8 +314,8 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    /// Binds the change that the common table expression number `at` is: it sees those before it, and its rows are those
-    /// of RETURNING.
+    /// Binds the change that the common table expression number `at` is: it sees those before it, and its rows are
+    /// those of RETURNING.
     pub(crate) fn change_in_with(
         &mut self,
         at: usize,
@@ -508,6 +531,7 @@ fn other_number() -> Error {
     Error::new(SqlState::SyntaxError, "number of columns does not match number of values")
 }
 
+/// The error for a value given to a GENERATED column.
 pub(crate) fn always_generated(info: &RelationInfo, at: usize) -> Error {
     let column = &info.columns.fields()[at].name;
     let message = format!("cannot insert a non-DEFAULT value into column \"{column}\"");
@@ -526,6 +550,7 @@ fn why_generated(info: &RelationInfo, at: usize) -> String {
     }
 }
 
+/// The place of a name with all its parts.
 pub(super) fn name_span(name: &NameSyntax) -> Span {
     Span::union_iter(name.0.iter().filter_map(|p| p.as_ident()).map(|i| i.span))
 }
@@ -537,6 +562,7 @@ pub(crate) fn column_position(info: &RelationInfo, ident: &Ident) -> Result<usiz
     name.position(known, "column")?.ok_or_else(|| unknown_column(info, &name.text))
 }
 
+/// The error for a column that the table does not have, with the nearest name as a hint.
 pub(crate) fn unknown_column(info: &RelationInfo, name: &str) -> Error {
     let message = format!("column \"{name}\" of relation \"{}\" does not exist", info.name);
     let error = Error::new(SqlState::UndefinedColumn, message);
@@ -555,10 +581,12 @@ pub(super) fn case(branches: Vec<(Expr, Expr)>, otherwise: Expr) -> Expr {
     Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(otherwise)) }, ty)
 }
 
+/// `expr IS NULL`, or `IS NOT NULL` if `negated`.
 pub(super) fn is_null(expr: Expr, negated: bool) -> Expr {
     Expr::new(ExprKind::IsNull { input: Box::new(expr), negated }, Type::Boolean)
 }
 
+/// An action as a literal.
 pub(super) fn action(action: RowAction) -> Expr {
     Expr::literal(action.as_value(), Type::SmallInt)
 }

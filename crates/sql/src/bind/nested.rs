@@ -1,4 +1,9 @@
 //! Lists, structs and maps: their literals, their parts, and the functions that make and take them.
+//!
+//! Literals of constants become constants. A subscript is resolved by the type of its operand: an element of a list,
+//! a field of a struct, the value of a map's key or a part of JSON. Lambdas are bound in a scope of their parameters
+//! (`lambda`); columns that they use from outside are captured as further arguments. Functions without such syntax
+//! are typed in `nested_calls`. Called by `bind::expression` and `bind::function`.
 
 use std::sync::Arc;
 
@@ -26,6 +31,7 @@ pub(crate) fn takes_lambda(name: &str) -> Option<&'static str> {
     })
 }
 
+/// A call of a kernel by its name, without checks.
 pub(super) fn call(name: &str, arguments: Vec<Expr>, ty: Type) -> Expr {
     Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
 }
@@ -52,6 +58,7 @@ pub(super) fn struct_of(names: Vec<String>, values: Vec<Expr>) -> Result<Expr> {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// The error with a place in the statement.
     pub(super) fn at(&self, error: Error, span: Span) -> Error {
         place::at(error, self.binder.text, span)
     }
@@ -240,6 +247,7 @@ impl<'a> ExprBinder<'_, 'a> {
         self.apply("substring", vec![of, low, length], span)
     }
 
+    /// `x[low:high:step]` of a list, or without a step of a text or bytes.
     pub(super) fn slice(&mut self, of: Bound, bounds: Vec<Option<Bound>>) -> Result<Bound> {
         let span = of.span;
         let ty = of.ty();

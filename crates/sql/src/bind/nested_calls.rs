@@ -1,4 +1,9 @@
 //! Functions of lists, structs and maps (and the names of those of JSON): the types they take, and what they give.
+//!
+//! `bind` asks groups of functions one after the other (`of_lists`, `of_records`, `of_json` and those of other
+//! files). Each group looks at the name and the argument types and returns the call of a kernel, or None for other
+//! names and types. Arguments are not evaluated; constants among them may be checked. `NAMES` must list every name,
+//! for "did you mean" and `quickstep_functions()`.
 
 use plan::Expr;
 use sqlparser::tokenizer::Span;
@@ -219,8 +224,11 @@ pub(crate) const NAMES: &[&str] = &[
 
 /// One call that is being bound.
 pub(super) struct Call<'c, 'b, 'a> {
+    /// The binder of the call's clause.
     pub(super) binder: &'c ExprBinder<'b, 'a>,
+    /// The function's name in lower case.
     pub(super) name: &'c str,
+    /// The bound arguments, in order.
     pub(super) arguments: &'c [Bound],
 }
 
@@ -244,7 +252,7 @@ pub(super) fn bind(
     if let Some(expr) = call.of_records()? {
         return Ok(Some(expr));
     }
-    // Of a NULL of no type there is no list, struct or map to tell what comes out: NULL does.
+    // A NULL without a type has no list, struct or map type to derive the result from: the result is NULL.
     let of_nothing = arguments.first().is_some_and(Bound::is_null)
         && ["map_", "list_", "array_", "struct_"].iter().any(|family| name.starts_with(family))
         && NAMES.contains(&name);
@@ -253,12 +261,15 @@ pub(super) fn bind(
 }
 
 impl Call<'_, '_, '_> {
+    /// The text that spans refer to.
     pub(super) fn text(&self) -> &str {
         self.binder.binder.text
     }
+    /// The argument at this position; it must exist.
     pub(super) fn argument(&self, at: usize) -> Bound {
         self.arguments[at].clone()
     }
+    /// The element type of the argument at this position; `None` for other types.
     pub(super) fn list_at(&self, at: usize) -> Option<Type> {
         self.arguments.get(at).and_then(|a| a.ty().element())
     }

@@ -1,5 +1,5 @@
 //! Operators: which operand types they take, what they give, and the casts in between.
-//! `docs/decisions/types.md` has the same as a table, beside PostgreSQL's.
+//! `docs/decisions/types.md` has the same as a table, compared with PostgreSQL.
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use sqlparser::tokenizer::Span;
@@ -54,6 +54,7 @@ fn settle(left: Bound, right: Bound, text: &str) -> Result<(Expr, Expr)> {
     }
 }
 
+/// A comparison of two values in their common type; an error if there is none.
 pub(crate) fn comparison(op: Comparison, left: Bound, right: Bound, text: &str) -> Result<Expr> {
     let span = left.span.union(&right.span);
     let (left, right) = settle(left, right, text)?;
@@ -139,7 +140,7 @@ fn aligned(
     Ok((op, cast(left, common), cast(right, common)))
 }
 
-/// A literal beside a CHAR loses its trailing blanks.
+/// A literal that is compared with a CHAR loses its trailing blanks.
 fn trimmed(expr: Expr, other: Type) -> Expr {
     if let (Type::Char(_), Some(t)) = (other, expr.as_literal().and_then(Value::as_text))
         && t.ends_with(' ')
@@ -211,6 +212,7 @@ fn node(op: Arithmetic, left: Expr, right: Expr, ty: Type) -> Expr {
     fold::fold(Expr::new(kind, ty))
 }
 
+/// Arithmetic on numbers, dates, times and intervals; an error for other types.
 pub(crate) fn arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) -> Result<Expr> {
     let span = left.span.union(&right.span);
     let (left, right) = settle_arithmetic(op, left, right, text)?;
@@ -227,7 +229,7 @@ pub(crate) fn arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) 
     datetime(op, left, right).ok_or_else(|| undefined(op.symbol(), lt, rt, text, span))
 }
 
-/// As `settle`; beside a date or time, an untyped literal is what the operator most plainly takes there.
+/// As `settle`; next to a date or time, an untyped literal gets the type that the operator most plainly takes there.
 fn settle_arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) -> Result<(Expr, Expr)> {
     let is_point =
         |t: Type| matches!(t, Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time | Type::TimeTz);
@@ -379,6 +381,7 @@ fn narrow(days: Expr) -> Expr {
     cast(days, Type::Integer)
 }
 
+/// Unary minus on a number or an interval.
 pub(crate) fn negate(operand: Bound, text: &str) -> Result<Expr> {
     let ty = operand.ty();
     if operand.untyped || !(ty.is_numeric() || ty.is_interval() || ty == Type::Null) {
@@ -455,7 +458,7 @@ fn concatenate_lists(left: &Bound, right: &Bound, text: &str) -> Result<Option<E
     let call = |name: &str, arguments: Vec<Expr>, ty: Type| {
         Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
     };
-    // A quoted literal beside a list is a list.
+    // A quoted literal next to a list is a list.
     let read = |bound: &Bound, ty: Type| match bound.untyped {
         true => read_literal(bound, ty, text).map(|e| (cast(e, ty), ty)),
         false => Ok((bound.expr.clone(), bound.ty())),

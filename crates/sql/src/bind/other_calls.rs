@@ -1,5 +1,5 @@
-//! Functions that DuckDB has beside PostgreSQL's: of structs as rows of values, of paths of files, and of sizes. Called by
-//! `nested_calls`, before its own.
+//! Functions of DuckDB that PostgreSQL lacks: of structs as rows of values, of paths of files, and of sizes. Called
+//! by `nested_calls`, before its own.
 
 use plan::{Expr, ExprKind};
 use sqlparser::tokenizer::Span;
@@ -126,7 +126,8 @@ impl Call<'_, '_, '_> {
 }
 
 impl ExprBinder<'_, '_> {
-    /// `struct_update(s, name := value, ...)`: fields that the struct has get the value, with its type; others come behind.
+    /// `struct_update(s, name := value, ...)`: fields that the struct has get the value, with its type; others come
+    /// behind.
     pub(super) fn struct_update(&self, of: Bound, new: Vec<(String, Bound)>, span: Span) -> Result<Bound> {
         let refuse = |message: String| self.at(Error::new(SqlState::DuplicateColumn, message), span);
         if new.is_empty() {

@@ -48,8 +48,8 @@ const ALIASES: [(&str, &str); 31] = [
     ("uuidv4", "uuid"),
 ];
 
-/// Functions that are one field of a moment, with the field; those with `true` are whole numbers of what EXTRACT counts
-/// with a fraction.
+/// Functions that are one field of a moment, with the field; those with `true` are whole numbers of what EXTRACT
+/// counts with a fraction.
 const FIELDS: [(&str, &str, bool); 24] = [
     ("century", "century", false),
     ("day", "day", false),
@@ -108,6 +108,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     aliases.chain(fields).chain(WRITTEN_OUT).chain(["user"]).chain(functions::names())
 }
 
+/// The name of the function that an alias stands for; other names unchanged.
 pub(super) fn aliased(name: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, meant)| meant)
 }
@@ -205,8 +206,8 @@ fn reads_zone(format: &Bound) -> bool {
     ["%z", "%Z"].iter().any(|place| text.replace("%%", "").contains(place))
 }
 
-/// The arguments with instants as the session's clock shows them, for functions that take no instants; `None` if there are
-/// none. Hours and less are counted in UTC, as a clock may skip or repeat some.
+/// The arguments with instants as the session's clock shows them, for functions that take no instants; `None` if
+/// there are none. Hours and less are counted in UTC, as a clock may skip or repeat some.
 fn on_the_clock(name: &str, arguments: &[Bound]) -> Option<Vec<Bound>> {
     let instants = arguments.iter().any(|a| !a.untyped && a.ty() == Type::TimestampTz);
     if !instants || functions::signatures(name).next().is_none() {

@@ -10,9 +10,11 @@ use super::nested::call;
 
 /// A call, and what its result is.
 pub(super) struct AggregateArguments {
+    /// The aggregate that runs.
     pub call: AggregateCall,
     /// Further calls that the result is made of.
     pub others: Vec<AggregateCall>,
+    /// How the value is made from the results of `call` and `others`.
     pub result: Packed,
 }
 
@@ -114,13 +116,14 @@ impl AggregateArguments {
         AggregateArguments::of(call, Packed::Nothing)
     }
 
+    /// A single call whose result is unpacked as `result` says.
     pub(super) fn of(call: AggregateCall, result: Packed) -> Self {
         AggregateArguments { call, others: Vec::new(), result }
     }
 }
 
-/// Aggregates that make a list, a map or JSON of all values: pieces of bytes, put together as `string_agg` does it, and
-/// made a value of when the group is complete.
+/// Aggregates that make a list, a map or JSON of all values: pieces of bytes, put together as `string_agg` does it,
+/// and made a value of when the group is complete.
 pub(super) fn gathers(name: &str) -> bool {
     matches!(name, "array_agg" | "list" | "histogram" | "mad") || name.starts_with("json")
 }
@@ -188,6 +191,7 @@ pub(super) fn typed_null(expr: Expr) -> Expr {
     if expr.ty == Type::Null { cast(expr, Type::Text) } else { expr }
 }
 
+/// `expr IS NOT NULL`.
 pub(super) fn is_there(expr: Expr) -> Expr {
     Expr::new(ExprKind::IsNull { input: Box::new(expr), negated: true }, Type::Boolean)
 }

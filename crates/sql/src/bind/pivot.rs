@@ -34,6 +34,7 @@ fn too_many() -> Error {
 }
 
 impl<'a> Binder<'a> {
+    /// `PIVOT (functions FOR by IN (values))` over a plan.
     pub(super) fn bind_pivot(
         &mut self,
         plan: LogicalPlan,
@@ -125,6 +126,7 @@ impl<'a> Binder<'a> {
         Ok(Relation { plan: LogicalPlan::Aggregate { input: Box::new(plan), groups, aggregates }, columns })
     }
 
+    /// `UNPIVOT (value FOR name IN (columns))` over a plan.
     pub(super) fn bind_unpivot(
         &mut self,
         plan: LogicalPlan,

@@ -4,8 +4,8 @@
 //! PIVOT t ON k USING sum(x)        SELECT g, sum(x) FILTER (WHERE k = 'a') AS a, ... FROM t GROUP BY g
 //! UNPIVOT t ON a, b                SELECT * FROM t UNPIVOT (value FOR name IN (a, b))
 //! ```
-//! The columns of a query are known before it runs, but those of a PIVOT without IN come from the table: its values are
-//! asked for, by a query of its own, while the statement is bound.
+//! The columns of a query are known before it runs, but those of a PIVOT without IN come from the table: its values
+//! are asked for, by a query of its own, while the statement is bound.
 
 use sqlparser::tokenizer::Span;
 use syntax::tree::{ExprKind, Literal};

@@ -139,7 +139,7 @@ impl Call<'_, '_, '_> {
                 let lengths = self.to(1, Type::list(Type::BigInt)?)?;
                 call("array_fill", vec![first(), lengths], Type::list(list)?)
             }
-            // Of an array of several dimensions, all its elements.
+            // The cardinality of an array of several dimensions counts all its elements.
             ("cardinality", 1) if matches!(element, Type::List(_)) => {
                 let (mut all, mut element) = (first(), element);
                 while matches!(element, Type::List(_)) {

@@ -1,4 +1,8 @@
 //! Predicates: IS NULL and its kin, BETWEEN, IN, comparisons of rows, LIKE; and NOT over them.
+//!
+//! Rows are compared field by field, and written out as conditions over the fields. An IN list of literals becomes a
+//! sorted set, another list a disjunction. `negated` pushes NOT into comparisons that have a negated form, without a
+//! change of three-valued logic. Called by `bind::expression`.
 
 use std::sync::Arc;
 
@@ -24,6 +28,7 @@ pub(super) fn row_of(ast: &Ast) -> Option<Vec<&Ast>> {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// `x IS [NOT] NULL`.
     pub(super) fn is_null(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
         if let Some(items) = row_of(operand) {
             return self.is_row_null(&items, negated);
@@ -47,6 +52,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(fold::and(parts), span))
     }
 
+    /// `x IS [NOT] TRUE` and `IS [NOT] FALSE`.
     pub(super) fn is_boolean(&mut self, operand: &'a Ast, value: bool, negated: bool) -> Result<Bound> {
         let bound = self.bind_condition(operand)?;
         let span = bound.span;
@@ -55,6 +61,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
     }
 
+    /// `x IS [NOT] UNKNOWN`.
     pub(super) fn is_unknown(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
         let bound = self.bind(operand)?;
         let span = bound.span;
@@ -63,12 +70,14 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
     }
 
+    /// `x IS [NOT] DISTINCT FROM y`.
     pub(super) fn distinct_from(&mut self, left: &'a Ast, right: &'a Ast, negated: bool) -> Result<Bound> {
         let (l, r) = (self.bind(left)?, self.bind(right)?);
         let span = l.span.union(&r.span);
         Ok(Bound::typed(operator::not_distinct(l, r, negated, self.text())?, span))
     }
 
+    /// `x [NOT] BETWEEN low AND high`.
     pub(super) fn between(
         &mut self,
         operand: &'a Ast,
@@ -85,6 +94,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(if negated { self::negated(within) } else { within }, span))
     }
 
+    /// `x [NOT] IN (a, b, ...)`.
     pub(super) fn in_list(&mut self, operand: &'a Ast, list: &'a [Ast], negated: bool) -> Result<Bound> {
         if let Some(left) = row_of(operand) {
             let mut rows = Vec::with_capacity(list.len());
@@ -125,6 +135,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(super::rows::compared(op, own, others, self.text())?, span))
     }
 
+    /// `x [NOT] LIKE pattern [ESCAPE c]`, and ILIKE.
     pub(super) fn like(
         &mut self,
         operand: &'a Ast,

@@ -1,4 +1,9 @@
 //! Whole queries: WITH, the body, ORDER BY, LIMIT and OFFSET; and INSERT's queries, whose rows become a table's.
+//!
+//! `bind_query` makes the WITH queries visible, binds the body, orders and limits it, and hides them again; unused
+//! WITH queries are bound for their errors only. ORDER BY of a single SELECT is bound in `select`, where input
+//! columns are visible; after a set operation it sees output columns only. Columns of quoted literals stay untyped
+//! until a context (`retype`) gives them a type; what is left becomes TEXT.
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -80,6 +85,7 @@ impl<'a> Binder<'a> {
         self.ctes.iter().rposition(|c| c.name == name)
     }
 
+    /// Gives the first columns new names; more names than columns are an error.
     pub(super) fn rename_columns(&self, relation: &mut Relation, names: &[String]) -> Result<()> {
         if names.len() > relation.columns.len() {
             return Err(Error::new(

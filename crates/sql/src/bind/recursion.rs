@@ -1,4 +1,10 @@
 //! WITH RECURSIVE: a query over the rows that its last step gave, until there are none.
+//!
+//! The first part gives the first rows; the second part reads the rows of the last round (`working`), and the result
+//! collects all rounds. `bind_recursive` recognizes a query that names itself under UNION or UNION ALL. If the second
+//! part's types hold more values than the first's, both parts are bound again with the wider types, at most
+//! `GROWTHS_MAX` times. The plan is a `CommonQuery` with a step, which runs before the main query. Called by
+//! `common_queries`.
 
 use std::rc::Rc;
 
@@ -26,6 +32,7 @@ pub(super) struct Recursive {
 }
 
 impl Recursive {
+    /// The number of the materialized result of all rounds.
     pub(super) fn result(&self) -> usize {
         self.result
     }
@@ -135,8 +142,8 @@ impl<'a> Binder<'a> {
         Ok(Some(self.read_rows(&rows)))
     }
 
-    /// The first part, and the second over the rows that it gives. Where the second part's columns have types that hold
-    /// all of the first's, the columns are of those: DATE with an interval added is TIMESTAMP.
+    /// The first part, and the second over the rows that it gives. Where the second part's columns have types that
+    /// hold all of the first's, the columns are of those: DATE with an interval added is TIMESTAMP.
     fn recursive_parts(
         &mut self,
         at: usize,
@@ -269,6 +276,7 @@ fn reads(plan: &LogicalPlan, wanted: &dyn Fn(usize) -> bool) -> bool {
     own || plan.children().into_iter().any(|child| reads(child, wanted))
 }
 
+/// Whether a relation's name is this one, without a schema.
 pub(super) fn is_name(relation: &ObjectName, name: &str) -> bool {
     matches!(relation.0.as_slice(), [part] if part.as_ident().is_some_and(|i| folded(i) == name))
 }

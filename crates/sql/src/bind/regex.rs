@@ -1,4 +1,7 @@
 //! Regular expressions: `~` and its kin, SIMILAR TO, and the functions over them that the library lacks.
+//!
+//! SIMILAR TO and SUBSTRING with `#` marks are translated to regular expressions. Flags are texts, as PostgreSQL has
+//! them. Called by `bind::expression` for operators and by `bind::function` for calls.
 
 use plan::{Expr, ExprKind};
 use sqlparser::ast::{Expr as Ast, Value as AstValue, ValueWithSpan};
@@ -14,6 +17,7 @@ use super::predicate::negated;
 use crate::place;
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// `l ~ r` and its variants: negated, or without regard to case.
     pub(super) fn regular_expression(
         &mut self,
         l: &'a Ast,
@@ -74,7 +78,8 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(if not { negated(expr) } else { expr }, span))
     }
 
-    /// `regexp_extract(text, pattern [, group [, flags]])`: what the first match, or a group of it, is; empty without a match.
+    /// `regexp_extract(text, pattern [, group [, flags]])`: what the first match, or a group of it, is; empty without
+    /// a match.
     pub(super) fn regexp_extract(&mut self, arguments: Vec<Bound>, span: Span) -> Result<Expr> {
         let refuse = |error: Error| place::at(error, self.binder.text, span);
         let mut arguments = arguments.into_iter();
@@ -189,8 +194,8 @@ fn regular_of_similar(pattern: &str, escape: Option<char>) -> String {
     out
 }
 
-/// SQL's pattern of three parts, `a#"b#"c` with the escape `#`, as a regular expression whose first group is the middle
-/// one; without marks it is all of the pattern.
+/// SQL's pattern of three parts, `a#"b#"c` with the escape `#`, as a regular expression whose first group is the
+/// middle one; without marks it is all of the pattern.
 pub(super) fn between_marks(pattern: &str, escape: Option<&str>) -> Result<String> {
     let mut letters = escape.unwrap_or_default().chars();
     let (Some(escape), None) = (letters.next(), letters.next()) else {

@@ -17,13 +17,18 @@ use crate::place::Placed;
 
 /// A column, the type it gets, and USING's expression over the table's columns.
 pub(crate) struct Retyped<'a> {
+    /// The column's position in the table.
     pub column: usize,
+    /// The new type.
     pub ty: Type,
+    /// The USING expression; `None` casts the old value.
     pub using: Option<&'a Ast>,
+    /// Where the statement names the column, for errors.
     pub span: Span,
 }
 
 impl<'a> Binder<'a> {
+    /// A query over the table's rows in which the given columns have their new types.
     pub(crate) fn retyped(mut self, info: RelationInfo, changes: &[Retyped<'a>]) -> Result<LogicalQuery> {
         let table: Rc<str> = info.name.as_str().into();
         let Relation { plan, columns } = self.scan(info);

@@ -14,8 +14,8 @@ use super::unnest::free_columns;
 use super::{Relation, fold, operator};
 use crate::place;
 
-/// Two periods, each from `a` to `b`, as PostgreSQL has them: a missing end is one that is not known, and a moment that
-/// both begin with is enough.
+/// Two periods, each from `a` to `b`, as PostgreSQL has them: a missing end is one that is not known, and a moment
+/// that both begin with is enough.
 const OVERLAP: &str = "CASE WHEN a1 IS NULL OR a2 IS NULL THEN NULL \
     WHEN a1 > a2 THEN CASE WHEN b2 IS NULL THEN NULL WHEN a1 < b2 THEN true WHEN b1 IS NULL THEN NULL ELSE false END \
     WHEN a1 < a2 THEN CASE WHEN b1 IS NULL THEN NULL WHEN a2 < b1 THEN true WHEN b2 IS NULL THEN NULL ELSE false END \

@@ -78,8 +78,8 @@ impl<'a> Binder<'a> {
         self.sampled(plan, Wanted { method, amount, rows, seed, span })
     }
 
-    /// The seed that was written; otherwise one for this run of the statement, by the place of the clause, so that all
-    /// uses of a common table expression are of one sample.
+    /// The seed that was written; otherwise one for this run of the statement, by the place of the clause, so that
+    /// all uses of a common table expression are of one sample.
     fn seed_of(&self, at: Location, written: Option<&str>) -> u64 {
         match written {
             Some(digits) => digits
@@ -95,7 +95,8 @@ impl<'a> Binder<'a> {
     fn sampled(&mut self, mut plan: LogicalPlan, wanted: Wanted) -> Result<LogicalPlan> {
         let Wanted { method, amount, rows, seed, span } = wanted;
         let refuse = |message: &str| Error::new(SqlState::InvalidSampleArgument, message);
-        // So many rows are taken one by one whatever the method: SYSTEM lets blocks be taken, and does not ask for it.
+        // So many rows are taken one by one whatever the method: SYSTEM lets blocks be taken, and does not ask for
+        // it.
         if rows {
             if !(0.0..=9e15).contains(&amount) || amount.fract() != 0.0 {
                 return Err(self.error_at(refuse("a sample takes a whole number of rows"), span));

@@ -14,12 +14,16 @@ use types::{Error, Result, SqlState};
 
 use crate::names::{Name, several};
 
+/// One column that expressions can name.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// The table's alias or name; absent for columns merged by USING.
     pub table: Option<Rc<str>>,
+    /// The table's schema, where the text may qualify the table with it.
     pub schema: Option<Rc<str>>,
+    /// The column's name, as it is spelled where it comes from.
     pub name: Rc<str>,
+    /// The column's id, unique in the statement.
     pub id: ColumnId,
     /// Found without a qualifier; false for the sides of a merged column.
     pub plain: bool,
@@ -28,13 +32,17 @@ pub(crate) struct Entry {
     pub hidden: bool,
 }
 
+/// The columns of one FROM clause, and the scope of the query around it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
+    /// The scope around this one; `None` at the top, and where outer columns may not be seen.
     pub parent: Option<Rc<Scope>>,
+    /// The columns in the order of `*`.
     pub entries: Vec<Entry>,
 }
 
 impl Scope {
+    /// A scope without columns.
     pub fn new(parent: Option<Rc<Scope>>) -> Self {
         Scope { parent, entries: Vec::new() }
     }
@@ -106,6 +114,7 @@ impl Scope {
         Ok(None)
     }
 
+    /// Whether a table or alias of that exact name is visible here or further out.
     pub fn has_table(&self, table: &str) -> bool {
         self.entries.iter().any(|e| e.table.as_deref() == Some(table))
             || self.parent.as_ref().is_some_and(|p| p.has_table(table))
@@ -184,8 +193,8 @@ fn is_of(entry: &Entry, schema: Option<&Name>, table: &Name, round: Round) -> bo
             (Some(given), None) => {
                 matches!(given.text.as_str(), "public" | "main") || given.text.ends_with(".main")
             }
-            // The key of a schema of an attached database ends with the schema's own name, by which it is meant where no
-            // other schema is.
+            // The key of a schema of an attached database ends with the schema's own name, by which it is meant where
+            // no other schema is.
             (Some(given), Some(known)) => {
                 let own = || known.rsplit_once('.').is_some_and(|(_, schema)| round.fits(given, schema));
                 round.fits(given, known) || !matches!(round, Round::Spelled) && own()

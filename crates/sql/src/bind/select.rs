@@ -1,4 +1,9 @@
 //! One SELECT: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT and ORDER BY.
+//!
+//! `bind_select` binds all clauses before it builds what lies above the aggregation: select list, HAVING, QUALIFY and
+//! ORDER BY may add aggregate and window calls. If there are any, expressions above are rewritten over the grouped
+//! columns (`aggregate`). The order of the plan from below: FROM, WHERE, aggregation, HAVING, windows, QUALIFY,
+//! unnested lists, projection, DISTINCT, sort. Subqueries (`Pending`) are joined below the node that reads them.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -29,16 +34,23 @@ use crate::names::Name;
 /// A WHERE or HAVING: conditions, and the memberships among its conjuncts.
 #[derive(Default)]
 pub(super) struct Conjuncts {
+    /// Conditions without memberships; all must be true.
     pub filters: Vec<Expr>,
+    /// Conjuncts that become semi and anti joins.
     pub memberships: Vec<Membership>,
+    /// Subqueries that `filters` use and that must be joined to the plan first.
     pub pending: Vec<Pending>,
 }
 
 /// One item of the select list.
 pub(super) struct Item {
+    /// The name of the output column.
     pub name: Rc<str>,
+    /// The value, over the columns below the projection.
     pub expr: Expr,
+    /// A quoted literal or NULL that takes its type from the context of the query.
     pub untyped: bool,
+    /// Where the item stands, for errors.
     pub span: Span,
 }
 
@@ -48,6 +60,7 @@ enum Order {
     Expr(Expr),
 }
 
+/// A sort key with its place and options.
 struct Sorted {
     order: Order,
     span: Span,
@@ -55,6 +68,7 @@ struct Sorted {
 }
 
 impl<'a> Binder<'a> {
+    /// The rows of a SELECT, in the order of `order`.
     pub(super) fn bind_select(
         &mut self,
         select: &'a Select,
@@ -449,6 +463,7 @@ struct Above {
     pending: Vec<Pending>,
 }
 
+/// The plan under a filter, unless the conditions are constantly true.
 pub(super) fn filtered(plan: LogicalPlan, conditions: Vec<Expr>) -> LogicalPlan {
     if conditions.is_empty() {
         return plan;
@@ -476,6 +491,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
+    /// Adds the columns of a select item: one, or several for stars, COLUMNS and unnested structs.
     pub(super) fn bind_item(&mut self, item: &'a SelectItem, items: &mut Vec<Item>) -> Result<()> {
         let (ast, alias) = match item {
             SelectItem::UnnamedExpr(expr) => (expr, None),
@@ -614,6 +630,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(out)
     }
 
+    /// A column of a star as an item of the select list.
     pub(super) fn star_item(&self, entry: &Entry, span: Span) -> Item {
         Item { name: entry.name.clone(), expr: self.binder.column(entry.id), untyped: false, span }
     }

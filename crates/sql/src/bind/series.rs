@@ -1,5 +1,5 @@
-//! `generate_series` and `range` in FROM: of constants a source of their own, which makes rows when they are asked for;
-//! of columns of the relations before them, the list of the same name, unnested row by row.
+//! `generate_series` and `range` in FROM: of constants a source of their own, which makes rows when they are asked
+//! for; of columns of the relations before them, the list of the same name, unnested row by row.
 
 use std::rc::Rc;
 

@@ -21,6 +21,7 @@ const COPIES_DIRECT: i64 = 16;
 /// Base of the digits in which larger numbers of copies are counted; three digits are provided for.
 const COPIES_BASE: i64 = 1024;
 
+/// One set operation of a chain, with its right operand.
 struct Step<'a> {
     operator: SetOperator,
     all: bool,
@@ -30,6 +31,7 @@ struct Step<'a> {
 }
 
 impl<'a> Binder<'a> {
+    /// A chain of set operations of equal rank, left to right and without recursion along the chain.
     pub(super) fn bind_set_expr(&mut self, body: &'a SetExpr, outer: Option<Rc<Scope>>) -> Result<Relation> {
         let mut steps = Vec::new();
         let mut first = body;
@@ -76,6 +78,7 @@ impl<'a> Binder<'a> {
         Ok(left)
     }
 
+    /// One operand of a set operation.
     pub(super) fn bind_branch(&mut self, body: &'a SetExpr, outer: Option<Rc<Scope>>) -> Result<Relation> {
         self.count_instance()?;
         match body {

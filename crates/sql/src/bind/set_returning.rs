@@ -1,4 +1,8 @@
 //! Functions that give rows, in the select list and in FROM: each is UNNEST of the list that another call makes.
+//!
+//! In the select list the list is added to `ExprBinder::unnests`, and the item is the column of its elements; in FROM
+//! the call is a lateral source. Elsewhere the call is an error with a hint, unless the name is that of a function of
+//! single values, too, such as `regexp_matches`. Called by `bind::function` and `bind::from`.
 
 use plan::Expr;
 use sqlparser::ast::{FunctionArg, FunctionArgExpr, TableAlias};
@@ -12,8 +16,8 @@ use super::nested::call;
 use crate::data_type::column_type;
 use crate::place;
 
-/// Whether a function gives rows. `regexp_matches` does so in the select list and in FROM; in conditions it says whether
-/// there is a match, as in DuckDB.
+/// Whether a function gives rows. `regexp_matches` does so in the select list and in FROM; in conditions it says
+/// whether there is a match, as in DuckDB.
 pub(super) fn is_one(name: &str) -> bool {
     matches!(
         name.replace("jsonb_", "json_").as_str(),

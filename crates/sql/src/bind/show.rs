@@ -1,4 +1,8 @@
 //! SHOW: what there is, as queries over the functions that list the catalog.
+//!
+//! Each SHOW is written out as SQL over `quickstep_tables()` and its kin, and bound like any text of this crate.
+//! Without FROM, it lists what names without a schema find. SHOW of a setting returns None: the engine knows its
+//! value. Called by `describe::inspect`.
 
 use sqlparser::ast::{
     Ident, ObjectName, ShowStatementFilter as Filter, ShowStatementFilterPosition as FilterPosition,

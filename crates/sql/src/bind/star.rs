@@ -49,7 +49,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 let name = items[self.find(&items, ident)?].name.clone();
                 items.retain(|item| item.name != name);
             } else {
-                // Of one table's columns.
+                // A name with its table in front.
                 let parts: Vec<Ident> = parts.iter().map(|part| (*part).clone()).collect();
                 let Some(own) = self.column(&parts)? else {
                     return Err(self.binder.error_at(nowhere(table), ident.span));

@@ -25,10 +25,13 @@ use crate::place;
 pub(crate) struct Pending {
     /// The column that stands for it in the expression.
     pub placeholder: ColumnId,
+    /// The subquery's rows.
     pub plan: LogicalPlan,
+    /// What the expression needs from those rows.
     pub kind: PendingKind,
 }
 
+/// What a subquery contributes to each row of the plan it is joined to.
 pub(crate) enum PendingKind {
     /// The value of `column` of the only row, NULL when there is none.
     Scalar { column: ColumnId },
@@ -41,18 +44,25 @@ pub(crate) type Computed = Vec<(ColumnId, Expr)>;
 
 /// A conjunct that keeps (or drops, `anti`) the rows with a partner in `plan`.
 pub(crate) struct Membership {
+    /// The subquery's rows.
     pub plan: LogicalPlan,
+    /// All must hold for a row and its partner.
     pub conditions: Vec<Expr>,
+    /// Operands of `conditions` that are evaluated once for each outer row.
     pub computed: Computed,
+    /// Keeps the rows without a partner.
     pub anti: bool,
+    /// A comparison that is NULL drops the row, as NOT IN requires.
     pub null_aware: bool,
 }
 
 /// A query of which an expression is being bound, while a subquery in that expression is.
 pub(crate) struct Level<'a> {
+    /// The columns that the expression can name.
     pub scope: Rc<Scope>,
     /// Its aggregate calls, where the expression may have some.
     pub aggregates: Option<Aggregates<'a>>,
+    /// The clause that the expression stands in.
     pub clause: Clause,
 }
 
@@ -85,6 +95,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
+    /// The value of a subquery of one column; an uncorrelated one runs before the query.
     pub(super) fn scalar_subquery(&mut self, query: &'a Query) -> Result<Bound> {
         let span = query_span(query);
         let (plan, column) = self.single_column(query, span)?;
@@ -152,6 +163,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Expr::compare(Comparison::Greater, number, Expr::literal(Value::I64(0), Type::BigInt))
     }
 
+    /// `[NOT] EXISTS (query)`.
     pub(super) fn exists(&mut self, query: &'a Query, anti: bool) -> Result<Bound> {
         let span = query_span(query);
         let relation = self.subquery(query)?;
@@ -169,6 +181,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Expr::column(placeholder, Type::Boolean)
     }
 
+    /// `left [NOT] IN (query)`.
     pub(super) fn in_subquery(&mut self, left: &'a Ast, query: &'a Query, anti: bool) -> Result<Bound> {
         self.member(left, Comparison::Equal, query, anti)
     }

@@ -1,4 +1,8 @@
 //! Functions in FROM: files, listings, and what statements in FROM become.
+//!
+//! `table_function` is asked for each call in FROM. Arguments of files and listings must be constants after folding,
+//! since the columns of the result depend on them. Table macros and internal functions over statements (`made`) are
+//! bound here, too. Options of files go to `Relations::file` as texts, names in lower case. Called by `bind::from`.
 
 use std::rc::Rc;
 

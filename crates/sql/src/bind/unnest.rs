@@ -1,9 +1,10 @@
 //! Unnesting of any correlated plan, after T. Neumann and A. Kemper, "Unnesting Arbitrary Queries", BTW 2015.
 //!
-//! The correlated columns' distinct values are a relation D, the domain. `unnest(plan)` gives the plan's rows for each
-//! row of D at once: D is pushed down to where the outer columns are used, and grouping, DISTINCT and set operations
-//! carry D's columns along. What the paper calls the dependent join is then an ordinary join on D's columns, in which
-//! NULL equals NULL. It costs a second evaluation of the outer plan, so `decorrelate` first tries the cheaper ways.
+//! The correlated columns' distinct values are a relation D, the domain. `unnest(plan)` gives the plan's rows for
+//! each row of D at once: D is pushed down to where the outer columns are used, and grouping, DISTINCT and set
+//! operations carry D's columns along. What the paper calls the dependent join is then an ordinary join on D's
+//! columns, in which NULL equals NULL. It costs a second evaluation of the outer plan, so `decorrelate` first tries
+//! the cheaper ways.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -152,7 +153,9 @@ fn rename_columns(expr: &mut Expr, renamed: &HashMap<ColumnId, ColumnId>) {
 
 /// The domain: the distinct values of outer columns, copied out of a plan that has them.
 pub(crate) struct Domain<'p> {
+    /// The plan that produces the outer columns.
     pub source: &'p LogicalPlan,
+    /// The columns whose distinct values make up the domain.
     pub outer: Vec<ColumnId>,
 }
 
@@ -394,10 +397,11 @@ impl Domain<'_> {
             parts.on.into_iter().map(|(l, r)| (inside(l, &map, columns), inside(r, &map, columns))).collect();
         let mut residual: Vec<Expr> = parts.residual.map(|r| inside(r, &map, columns)).into_iter().collect();
         let mut on = Vec::new();
-        // NULLs are equal in the domain. Keys that are strict can join it there, if a condition beside them drops the
+        // NULLs are equal in the domain. Keys that are strict can join it there, if a further condition drops the
         // pairs of NULLs.
         let null_equals_null = parts.null_equals_null || both;
-        // NOT IN over all of the right side stays as it is. Over its part for one row of the domain it is a condition.
+        // NOT IN over all of the right side stays as it is. Over its part for one row of the domain it is a
+        // condition.
         let null_aware = parts.null_aware && !right_needed;
         for (l, r) in within {
             let spans = side(&l, &is_right) == Some(false) && side(&r, &is_right) == Some(true);
@@ -435,8 +439,8 @@ impl Domain<'_> {
         Ok((joined, map))
     }
 
-    /// Both sides of a FULL join keep their rows, so both know the domain; a row without a partner has it from the side
-    /// that it comes from.
+    /// Both sides of a FULL join keep their rows, so both know the domain; a row without a partner has it from the
+    /// side that it comes from.
     fn unnest_full_join(
         &self,
         left: LogicalPlan,
@@ -480,6 +484,7 @@ impl Domain<'_> {
     }
 }
 
+/// The parts of a join's condition and kind.
 struct JoinParts {
     on: Vec<(Expr, Expr)>,
     residual: Option<Expr>,
@@ -504,6 +509,7 @@ fn carry(expressions: &mut Vec<(ColumnId, Expr)>, map: &Renaming, columns: &Colu
     }
 }
 
+/// Whether the aggregate gives 0, not NULL, without rows.
 pub(crate) fn is_count(function: &AggregateFunction) -> bool {
     matches!(function, AggregateFunction::Count | AggregateFunction::CountStar)
 }
@@ -514,6 +520,7 @@ pub(crate) fn or_zero(count: Expr) -> Expr {
     Expr::new(ExprKind::Function { function: Function::Coalesce, arguments }, Type::BigInt)
 }
 
+/// A join with the given parts; equality does not hold for NULLs.
 pub(crate) fn join(
     left: LogicalPlan,
     right: LogicalPlan,
@@ -533,6 +540,7 @@ pub(crate) fn join(
     }
 }
 
+/// The join with equality that holds for NULLs.
 pub(crate) fn null_safe(mut plan: LogicalPlan) -> LogicalPlan {
     if let LogicalPlan::Join { null_equals_null, .. } = &mut plan {
         *null_equals_null = true;

@@ -1,5 +1,5 @@
-//! UNNEST of lists: in FROM, in the select list, and the functions of JSON that are it in disguise. (`unnest` is about
-//! subqueries.)
+//! UNNEST of lists: in FROM, in the select list, and the functions of JSON that are it in disguise. (`unnest` is
+//! about subqueries.)
 
 use std::rc::Rc;
 
@@ -25,6 +25,7 @@ pub(super) fn expanded(name: &ObjectName) -> Option<String> {
     (super::set_returning::is_one(&name) || super::set_returning::gives_records(&name)).then_some(name)
 }
 
+/// A plan of the elements of one list, without input.
 pub(super) fn one(list: Expr, id: ColumnId, ordinality: Option<ColumnId>) -> LogicalPlan {
     LogicalPlan::Unnest { input: Box::new(single_row()), lists: vec![(id, list)], ordinality, outer: false }
 }
@@ -199,8 +200,8 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// Whether a plan is made of one row without columns, row by row, with an UNNEST on the way. For an outer join nothing
-/// but UNNEST may drop the row.
+/// Whether a plan is made of one row without columns, row by row, with an UNNEST on the way. For an outer join
+/// nothing but UNNEST may drop the row.
 fn of_one_row(plan: &LogicalPlan, outer: bool) -> bool {
     match plan {
         LogicalPlan::Unnest { input, .. } => {
@@ -304,7 +305,8 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Some(items))
     }
 
-    /// A value's items: those of a struct's fields, those of a list's elements. `below`: the value is an element itself.
+    /// A value's items: those of a struct's fields, those of a list's elements. `below`: the value is an element
+    /// itself.
     fn opened(
         &mut self,
         name: &str,

@@ -1,4 +1,8 @@
 //! VALUES: constant rows where they are constant, a union of one-row projections where they are not.
+//!
+//! A column has the common type of its values in a query, and the table's type in INSERT, where each value is
+//! assigned on its own so that errors name the column. Consecutive constant rows become one node of literals; rows
+//! with subqueries or other expressions are projections. Called by `bind::query` and `set_operation`.
 
 use std::rc::Rc;
 

@@ -1,4 +1,9 @@
 //! Window calls: OVER and WINDOW clauses, frames, and the plan nodes that evaluate them.
+//!
+//! A call is resolved to a `BoundWindow`: partitions, order, frame and function, with named windows written out.
+//! Equal calls share a column. `Binder::windows` turns the calls of a SELECT into plan nodes; calls with compatible
+//! partitions and orders share one node and thus one sort. While arguments are bound, `ExprBinder::windows` is taken
+//! out, so that nested calls are errors. Called by `bind::function` for OVER and by `bind::select`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,16 +30,22 @@ use crate::place;
 /// The window calls of one SELECT.
 #[derive(Default)]
 pub(crate) struct Windows<'a> {
+    /// The definitions of the WINDOW clause.
     pub named: &'a [NamedWindowDefinition],
+    /// The calls bound so far.
     pub calls: Vec<BoundWindow>,
 }
 
 /// A call over its own partitions and order.
 #[derive(Clone)]
 pub(crate) struct BoundWindow {
+    /// The column that holds the result.
     pub id: ColumnId,
+    /// The PARTITION BY expressions.
     pub partition: Vec<Expr>,
+    /// The ORDER BY keys within a partition.
     pub order: Vec<SortKey>,
+    /// The function, its arguments and its frame.
     pub call: WindowCall,
     /// What the result holds.
     pub result: Packed,
@@ -43,6 +54,7 @@ pub(crate) struct BoundWindow {
 }
 
 impl BoundWindow {
+    /// The expressions of partitions, keys and `call`, for rewriting; those of `others` are not included.
     pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         self.partition
             .iter_mut()
@@ -79,6 +91,7 @@ fn function_named(name: &str) -> Option<WindowFunction> {
     })
 }
 
+/// Whether the name is that of a function which needs OVER.
 pub(crate) fn is_window_function(name: &str) -> bool {
     function_named(name).is_some()
 }

@@ -15,6 +15,7 @@ pub(crate) fn session() -> Option<Expr> {
     }
 }
 
+/// A zone as a literal, for kernels that take one.
 pub(crate) fn constant(zone: Zone) -> Expr {
     Expr::literal(Value::text(&zone.name()), Type::Text)
 }

@@ -1,4 +1,8 @@
 //! ALTER.
+//!
+//! A path of a struct's field becomes one quoted word with `JOINT` between the names, which `statement::alter_fields`
+//! takes apart. The WHERE of ALTER TABLE ... SET is kept as the text of a DELETE, at its own place. ALTER QUERY and
+//! ALTER of roles become calls of procedures. Called by `convert::statement`.
 
 use sqlparser::ast;
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -42,6 +46,7 @@ fn refused(change: &str) -> Error {
 }
 
 impl Converter<'_> {
+    /// ALTER TABLE and ALTER VIEW.
     pub(crate) fn alter_table(&self, alter: &tree::AlterTable) -> Result<ast::Statement> {
         let tree::AlterTable { view, if_exists, only, name, changes, span: _ } = alter;
         let operations =
@@ -206,6 +211,7 @@ impl Converter<'_> {
     }
 }
 
+/// Whether the word is DEFAULT, without quotes.
 pub(super) fn is_default(word: &tree::Name) -> bool {
     !word.quoted && word.text.eq_ignore_ascii_case("default")
 }

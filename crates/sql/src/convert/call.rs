@@ -1,4 +1,8 @@
 //! Calls and windows.
+//!
+//! EXCLUDE of a frame has no place in the binder's tree; it is kept in the asides by the place of the function's or
+//! the window's name. A few words are functions without brackets (`BARE`). VARIADIC is refused. Called by
+//! `convert::expr`, and by `select` for WINDOW.
 
 use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArgumentClause,
@@ -38,15 +42,18 @@ pub(super) fn plain(name: ObjectName, args: FunctionArguments) -> ast::Function 
     }
 }
 
+/// The arguments in brackets, without clauses.
 pub(super) fn listed(args: Vec<FunctionArg>) -> FunctionArguments {
     FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: vec![] })
 }
 
+/// A value as an argument.
 pub(super) fn unnamed(value: ast::Expr) -> FunctionArg {
     FunctionArg::Unnamed(FunctionArgExpr::Expr(value))
 }
 
 impl Converter<'_> {
+    /// The arguments of a call, named ones included.
     pub(crate) fn arguments(&self, a: &[tree::Argument]) -> Result<Vec<FunctionArg>> {
         a.iter().map(|argument| self.argument(argument)).collect()
     }
@@ -78,6 +85,7 @@ impl Converter<'_> {
         }
     }
 
+    /// A call as an expression.
     pub(super) fn call_value(&self, call: &tree::Call, at: Span) -> Result<ast::Expr> {
         if call.arguments.is_none() {
             let bare = |name: &tree::Name| BARE.iter().any(|known| name.text.eq_ignore_ascii_case(known));
@@ -93,6 +101,7 @@ impl Converter<'_> {
         if let Some(worded) = self.worded_call(call, at)? {
             return Ok(worded);
         }
+        /// A call with its arguments, FILTER, WITHIN GROUP and OVER.
         Ok(ast::Expr::Function(self.call(call)?))
     }
 

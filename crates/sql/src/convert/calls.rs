@@ -1,4 +1,7 @@
 //! Statements about secrets, wide tables, the database as a whole and queries that run: calls of procedures.
+//!
+//! Such a statement becomes CALL of an internal procedure with values as arguments, so that planning and execution
+//! need no statement of their own. Errors of CREATE SECRET never quote the values. Called by `convert::statement`.
 
 use sqlparser::ast;
 use syntax::Span;
@@ -20,6 +23,7 @@ fn conflict(if_there: IfThere) -> &'static str {
 }
 
 impl Converter<'_> {
+    /// CREATE SECRET as a call of `create_secret`.
     pub(super) fn create_secret(&self, create: &tree::CreateSecret) -> Result<ast::Statement> {
         let tree::CreateSecret { if_there, persistent, name, storage, options, span: at } = create;
         if let Some(storage) = storage {
@@ -86,6 +90,7 @@ impl Converter<'_> {
         }
     }
 
+    /// CREATE WIDE TABLE as a call of `create_wide_table`.
     pub(super) fn create_wide_table(
         &self,
         create: &tree::CreateWideTable,
@@ -138,10 +143,12 @@ impl Converter<'_> {
         }
     }
 
+    /// REFRESH WIDE TABLE as a call of `refresh_wide_table`.
     pub(super) fn refresh_wide_table(&self, name: &tree::Path, at: Span) -> Result<ast::Statement> {
         Ok(own_call("refresh_wide_table", at, self.wide_name(name)?.to_vec()))
     }
 
+    /// EXPORT DATABASE as a call; FORMAT is the only option.
     pub(super) fn export_database(
         &self,
         folder: &tree::TextLiteral,
@@ -160,6 +167,7 @@ impl Converter<'_> {
         Ok(own_call("export_database", at, values))
     }
 
+    /// PAUSE, RESUME and CANCEL QUERY as calls.
     pub(super) fn steer_query(
         &self,
         verb: SteerVerb,

@@ -1,4 +1,8 @@
 //! Columns and constraints of tables.
+//!
+//! Every clause of the grammar either has a node or is refused here. Generated columns are stored, also where the
+//! text says VIRTUAL. A column without a type, GENERATED from an expression, gets the internal type
+//! `TYPE_OF_EXPRESSION`, which `statement::generated` replaces. Called by `create` and `alter`.
 
 use sqlparser::ast;
 use syntax::tree;

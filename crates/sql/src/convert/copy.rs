@@ -9,6 +9,7 @@ use super::{Converter, ident, object_name};
 use crate::place;
 
 impl Converter<'_> {
+    /// COPY; options of both directions are kept in the asides.
     pub(super) fn copy(&self, copy: &tree::Copy) -> Result<ast::Statement> {
         let tree::Copy { source, to, target, options, condition, span: _ } = copy;
         if let Some(condition) = condition {

@@ -1,4 +1,7 @@
 //! CREATE TABLE, CREATE VIEW, CREATE INDEX and CREATE SCHEMA.
+//!
+//! PARTITION BY is kept in the asides, and so are column names of CREATE TABLE AS. Clauses that other systems have
+//! and that would change what the table holds are refused with a hint. Called by `convert::statement`.
 
 use sqlparser::ast;
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
@@ -22,6 +25,7 @@ fn refused(statement: &str, clause: &str) -> Error {
 }
 
 impl Converter<'_> {
+    /// CREATE TABLE and CREATE TABLE AS.
     pub(crate) fn create_table(&self, create: &tree::CreateTable) -> Result<ast::Statement> {
         let tree::CreateTable {
             if_there,
@@ -111,6 +115,7 @@ impl Converter<'_> {
         }
     }
 
+    /// CREATE VIEW.
     pub(crate) fn create_view(&self, create: &tree::CreateView) -> Result<ast::Statement> {
         let tree::CreateView {
             if_there,
@@ -154,6 +159,7 @@ impl Converter<'_> {
         }))
     }
 
+    /// CREATE INDEX.
     pub(crate) fn create_index(&self, create: &tree::CreateIndex) -> Result<ast::Statement> {
         let tree::CreateIndex {
             if_there,
@@ -199,6 +205,7 @@ impl Converter<'_> {
         }))
     }
 
+    /// CREATE SCHEMA.
     pub(super) fn create_schema(
         &self,
         if_there: IfThere,

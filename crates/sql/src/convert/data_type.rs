@@ -1,4 +1,8 @@
 //! Types.
+//!
+//! Types with words of their own become the nodes of the binder's tree. Nested types (`nested_type`) have none: their
+//! text becomes a quoted name, which `crate::data_type` reads with `type_names`. No name is resolved here. Called for
+//! casts, columns and `PREPARE`.
 
 use sqlparser::ast::{
     ArrayElemTypeDef, BinaryLength, CharacterLength, DataType, EnumMember, ExactNumberInfo, Expr, Ident,
@@ -11,6 +15,7 @@ use types::{Error, Result, SqlState};
 use super::{Converter, object_name, span};
 
 impl Converter<'_> {
+    /// Any type, with the brackets that make lists of it.
     pub(crate) fn data_type(&self, t: &tree::TypeName) -> Result<DataType> {
         let tree::TypeName { kind, lists, span } = t;
         let mut ty = self.type_kind(kind, *span)?;
@@ -61,6 +66,7 @@ impl Converter<'_> {
         DataType::Custom(ObjectName(vec![ObjectNamePart::Identifier(name)]), vec![])
     }
 
+    /// The fields of an interval's type, such as YEAR TO MONTH.
     pub(super) fn interval_fields(
         &self,
         fields: Option<&tree::IntervalFields>,

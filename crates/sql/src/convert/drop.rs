@@ -1,4 +1,7 @@
 //! DROP, TRUNCATE and COMMENT ON.
+//!
+//! The binder's tree has DROP for some kinds of objects; the other kinds become calls of procedures, or are refused
+//! with a hint from `elsewhere`. Called by `convert::statement`.
 
 use sqlparser::ast;
 use syntax::Span;
@@ -35,6 +38,7 @@ pub(super) fn kind_name(kind: ObjectKind) -> &'static str {
 }
 
 impl Converter<'_> {
+    /// DROP of any kind of object.
     pub(super) fn drop_statement(&self, drop: &tree::Drop, at: Span) -> Result<ast::Statement> {
         let tree::Drop { kind, if_exists, names, cascade, concurrently, persistent, on } = drop;
         let object_type = match kind {
@@ -100,6 +104,7 @@ impl Converter<'_> {
         Ok(own_call("drop_secret", at, values))
     }
 
+    /// TRUNCATE.
     pub(super) fn truncate(&self, truncate: &tree::Truncate) -> ast::Statement {
         let tree::Truncate { tables, restart_identity, cascade } = truncate;
         let target = |(only, name): &(bool, tree::Path)| ast::TruncateTableTarget {
@@ -124,6 +129,7 @@ impl Converter<'_> {
         })
     }
 
+    /// COMMENT ON.
     pub(super) fn comment(&self, comment: &tree::Comment) -> Result<ast::Statement> {
         let tree::Comment { kind, if_exists, name, text, arguments } = comment;
         let object_type = match kind {

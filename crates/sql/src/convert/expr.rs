@@ -1,4 +1,8 @@
 //! Expressions.
+//!
+//! `expr` handles casts, CASE and columns itself and hands other kinds to the files of their kind: `operator`,
+//! `call`, `special`, `nested`, `literal`. It recurses with the depth of the tree, for which `stack` has made room.
+//! Brackets are kept, as they decide what is a row or a nested chain.
 
 use sqlparser::ast::{self, CaseWhen, CastKind, helpers::attached_token::AttachedToken};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -31,13 +35,16 @@ pub(super) fn bracketed(query: &tree::Query) -> Option<&tree::Query> {
 }
 
 impl Converter<'_> {
+    /// As `expr`, in a box.
     pub(crate) fn boxed(&self, e: &tree::Expr) -> Result<Box<ast::Expr>> {
         Ok(Box::new(self.expr(e)?))
     }
+    /// As `boxed`, where there is an expression.
     pub(crate) fn boxed_if(&self, e: Option<&tree::Expr>) -> Result<Option<Box<ast::Expr>>> {
         e.map(|e| self.boxed(e)).transpose()
     }
 
+    /// Any expression.
     pub(crate) fn expr(&self, e: &tree::Expr) -> Result<ast::Expr> {
         stop::check(Place::Parse)?;
         Ok(match &e.kind {
@@ -167,6 +174,7 @@ impl Converter<'_> {
         Ok(ast::OrderByExpr { expr, options, with_fill: None })
     }
 
+    /// The items of ORDER BY.
     pub(crate) fn order_items(&self, list: &[tree::OrderItem]) -> Result<Vec<ast::OrderByExpr>> {
         list.iter().map(|item| self.order_item(item)).collect()
     }

@@ -1,4 +1,8 @@
 //! FROM: tables, functions, aliases.
+//!
+//! A table with its alias and sample is one node; pivots wrap it. Statements in FROM, such as DESCRIBE, become an
+//! internal table function over the statement's text (`made::ROWS_OF`). An alias without a name goes by the
+//! function's name. Called by `select`, and by statements with FROM or USING.
 
 use sqlparser::ast;
 use syntax::Span;
@@ -12,7 +16,9 @@ use crate::made::ROWS_OF;
 /// What follows a table in FROM.
 #[derive(Default)]
 pub(super) struct Behind {
+    /// The alias with its column names.
     pub alias: Option<ast::TableAlias>,
+    /// TABLESAMPLE of this table.
     pub sample: Option<ast::TableSampleKind>,
 }
 
@@ -25,6 +31,7 @@ struct Called<'t> {
 }
 
 impl Converter<'_> {
+    /// One item of FROM with its joins.
     pub(crate) fn table_with_joins(&self, table: &tree::TableWithJoins) -> Result<ast::TableWithJoins> {
         let tree::TableWithJoins { table, joins } = table;
         Ok(ast::TableWithJoins {
@@ -33,6 +40,7 @@ impl Converter<'_> {
         })
     }
 
+    /// The items of FROM.
     pub(super) fn tables(&self, tables: &[tree::TableWithJoins]) -> Result<Vec<ast::TableWithJoins>> {
         tables.iter().map(|table| self.table_with_joins(table)).collect()
     }
@@ -138,6 +146,7 @@ impl Converter<'_> {
 
     // Aliases.
 
+    /// An alias with its column names.
     pub(crate) fn table_alias(&self, alias: &tree::TableAlias) -> Result<ast::TableAlias> {
         self.table_alias_of(alias, None)
     }
@@ -179,7 +188,7 @@ impl Converter<'_> {
     }
 }
 
-/// A function that gets texts of statements, and whose name nobody can write.
+/// An internal table function over texts of statements. Its name cannot be written in SQL.
 pub(super) fn text_function(name: &str, texts: &[&str], at: Span, behind: Behind) -> ast::TableFactor {
     let name = ast::ObjectName(vec![ast::ObjectNamePart::Identifier(marker(name, at))]);
     let argument = |text: &&str| ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(text_value(text, at)));

@@ -10,6 +10,7 @@ use types::Result;
 use super::{Converter, span};
 
 impl Converter<'_> {
+    /// A literal as an expression.
     pub(super) fn literal(&self, literal: &Literal, at: Span) -> Result<ast::Expr> {
         let value = match literal {
             Literal::Null => Value::Null,
@@ -52,6 +53,7 @@ impl Converter<'_> {
         value.with_span(span(at))
     }
 
+    /// A parameter as a placeholder: `$1`, `$name` or `:name`.
     pub(super) fn parameter(&self, parameter: &tree::Parameter, at: Span) -> ast::Expr {
         let name = match parameter {
             tree::Parameter::Number(number) | tree::Parameter::Question(number) => format!("${number}"),
@@ -102,6 +104,7 @@ impl Converter<'_> {
     }
 }
 
+/// A plain CAST of an expression.
 pub(super) fn cast(expr: ast::Expr, data_type: DataType) -> ast::Expr {
     ast::Expr::Cast {
         kind: CastKind::DoubleColon,

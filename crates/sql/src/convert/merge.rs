@@ -1,4 +1,9 @@
 //! MERGE, and what stands for its clauses that the binder's tree has no place for (see `merge_syntax`).
+//!
+//! A star in UPDATE or INSERT becomes the internal names `EVERY` and `EVERY_BY_NAME`; THEN ERROR becomes an
+//! assignment of its message to the internal column `REFUSAL`. A clause that does nothing becomes another one, whose
+//! place is kept in `nothing`. USING of columns is written out as an ON condition. Called by `convert::statement`;
+//! `bind::merge` reads the result.
 
 use std::ops::ControlFlow;
 
@@ -19,6 +24,7 @@ const REFUSED: &str = "a row meets MERGE's THEN ERROR";
 const SOURCE: &str = "merge source";
 
 impl Converter<'_> {
+    /// A MERGE with its WITH and RETURNING.
     pub(crate) fn merge(&self, merge: &tree::Merge) -> Result<ast::Statement> {
         let tree::Merge { with, table, alias, source, condition, clauses, returning, span } = merge;
         let target = alias.as_ref().map(|name| ast::TableAlias {

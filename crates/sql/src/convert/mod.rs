@@ -1,8 +1,8 @@
 //! From the syntax tree of a statement (`syntax::tree`) to the tree that the binder reads.
 //!
-//! The grammar is the crate `syntax`'s alone. The binder still reads the nodes of `sqlparser`, whose parser is not used;
-//! what those have no place for is kept in `Parsed`, by the place of the node that it belongs to. Each folder of the
-//! binder that reads `syntax::tree` itself makes a part of this module needless.
+//! The grammar is the crate `syntax`'s alone. The binder still reads the nodes of `sqlparser`, whose parser is not
+//! used; what those have no place for is kept in `Parsed`, by the place of the node that it belongs to. Each folder
+//! of the binder that reads `syntax::tree` itself makes a part of this module needless.
 //!
 //! Places: a span of bytes becomes a `Location` in `place::LINE_OF_OFFSETS` whose column is the offset plus one.
 
@@ -52,23 +52,36 @@ pub(crate) struct Converter<'t> {
 /// What has no place in the binder's tree.
 #[derive(Default)]
 pub(crate) struct Asides {
+    /// The parts that occur once in a statement.
     pub parsed: AsidesOfStatement,
+    /// Frame exclusions, by the place of the function or of the window's name.
     pub exclusions: Vec<(Location, plan::Exclusion)>,
+    /// USING SAMPLE clauses, by the place of their SELECT.
     pub samples: Vec<(Location, crate::asides::SampleClause)>,
+    /// SEARCH and CYCLE clauses, by the place of the WITH query's name.
     pub marks: Vec<crate::asides::Marks>,
+    /// Places of MERGE clauses that do nothing.
     pub nothing: Vec<Location>,
 }
 
-/// Of those, what a statement has once.
+/// The asides that a statement has at most once.
 #[derive(Default)]
 pub(crate) struct AsidesOfStatement {
+    /// The names in brackets of CREATE TABLE ... AS.
     pub column_names: Vec<Ident>,
+    /// The options of COPY ... TO, names in lower case.
     pub copy_options: Vec<(String, String)>,
+    /// SUMMARIZE, which the binder's tree has as DESCRIBE.
     pub summarize: bool,
+    /// ALTER VIEW ... RENAME, which the binder's tree has as ALTER TABLE.
     pub alter_view: bool,
+    /// The WHERE of ALTER TABLE ... SET, as the text of a DELETE.
     pub alter_condition: Option<String>,
+    /// The OVERRIDING clause of an INSERT or MERGE.
     pub overriding: crate::asides::Overriding,
+    /// INSERT ... BY NAME or BY POSITION.
     pub insert_by: crate::asides::InsertBy,
+    /// PARTITION BY of CREATE TABLE.
     pub partitioning: Option<crate::asides::PartitionClause>,
 }
 

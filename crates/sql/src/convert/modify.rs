@@ -1,4 +1,7 @@
 //! INSERT, UPDATE and DELETE.
+//!
+//! OVERRIDING and BY NAME are kept in the asides. A statement after WITH is converted here, too, and then wrapped as
+//! the body of a query (`query::behind_with`). Called by `convert::statement`.
 
 use sqlparser::ast;
 use syntax::tree::{self, ExprKind};
@@ -11,6 +14,7 @@ use crate::asides::InsertBy;
 use crate::asides::Overriding;
 
 impl Converter<'_> {
+    /// An INSERT with its WITH, ON CONFLICT and RETURNING.
     pub(crate) fn insert(&self, insert: &tree::Insert) -> Result<ast::Statement> {
         let tree::Insert {
             with,
@@ -76,6 +80,7 @@ impl Converter<'_> {
         }
     }
 
+    /// The items of RETURNING; `None` where there are none.
     pub(super) fn returning(&self, items: &[tree::SelectItem]) -> Result<Option<Vec<ast::SelectItem>>> {
         match items.is_empty() {
             true => Ok(None),
@@ -110,6 +115,7 @@ impl Converter<'_> {
         Ok(ast::OnInsert::OnConflict(ast::OnConflict { conflict_target, action }))
     }
 
+    /// The columns that a statement assigns to.
     pub(super) fn targets(&self, targets: &[tree::Target]) -> Result<Vec<ast::ObjectName>> {
         targets.iter().map(|target| self.target(target)).collect()
     }
@@ -124,6 +130,7 @@ impl Converter<'_> {
         }
     }
 
+    /// The assignments of SET.
     pub(super) fn assignments(&self, set: &[tree::Assignment]) -> Result<Vec<ast::Assignment>> {
         let assignment = |assignment: &tree::Assignment| {
             let tree::Assignment { targets, row, value } = assignment;
@@ -143,6 +150,7 @@ impl Converter<'_> {
         Ok(ast::TableWithJoins { relation, joins: vec![] })
     }
 
+    /// An UPDATE with its WITH and RETURNING.
     pub(crate) fn update(&self, update: &tree::Update) -> Result<ast::Statement> {
         let tree::Update {
             with,
@@ -176,6 +184,7 @@ impl Converter<'_> {
         self.behind_with(with.as_ref(), statement.into())
     }
 
+    /// A DELETE with its WITH and RETURNING.
     pub(crate) fn delete(&self, delete: &tree::Delete) -> Result<ast::Statement> {
         let tree::Delete { with, only: _, table, alias, using, condition, order_by, limit, returning, span } =
             delete;

@@ -1,4 +1,8 @@
 //! Lists, structs, maps, rows, what is taken out of them, and lambdas.
+//!
+//! A chain such as `e[i].field.method(x)` becomes one node with a list of steps; the first names of a path may be a
+//! table or a column, which the binder decides. List comprehensions are written out with `list_transform` and
+//! `list_filter`. Called by `convert::expr`.
 
 use sqlparser::ast::{
     self, AccessExpr, Array, DictionaryField, FunctionArg, FunctionArgExpr, FunctionArgOperator,
@@ -21,6 +25,7 @@ enum Step<'e> {
 }
 
 impl Converter<'_> {
+    /// Any expression of this file's kinds.
     pub(super) fn nested(&self, e: &tree::Expr) -> Result<ast::Expr> {
         match &e.kind {
             ExprKind::ArrayOf(query) => {
@@ -174,6 +179,7 @@ impl Converter<'_> {
     }
 }
 
+/// A function's name of one part.
 pub(super) fn function_name(ident: ast::Ident) -> ObjectName {
     ObjectName(vec![ObjectNamePart::Identifier(ident)])
 }

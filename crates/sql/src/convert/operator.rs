@@ -1,4 +1,8 @@
 //! Operators and tests.
+//!
+//! Operators that the binder's tree lacks become calls of the functions that compute them, at the operator's place.
+//! LIKE with ANY or ALL, and IN over a list value, become quantified operators and the internal call `IN_LIST`.
+//! Called by `convert::expr`; precedence is decided in the grammar.
 
 use sqlparser::ast::{self, Array, BinaryOperator, NormalizationForm, UnaryOperator, Value, ValueWithSpan};
 use syntax::Span;

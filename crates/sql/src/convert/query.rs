@@ -1,4 +1,8 @@
 //! Queries: WITH, set operations, VALUES, ORDER BY, LIMIT.
+//!
+//! SEARCH and CYCLE are kept in the asides by the place of the WITH query's name. A statement that changes rows and
+//! stands where a query may becomes a query whose body is the statement. LIMIT with a percentage becomes the call
+//! `made::PERCENT`. `text_value`, `marker` and `wrong` serve the other files of this module.
 
 use sqlparser::ast;
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -16,7 +20,7 @@ pub(super) fn attached(at: Span) -> AttachedToken {
     AttachedToken(TokenWithSpan { token: Token::EOF, span: span(at) })
 }
 
-/// A name that the binder knows and that nobody can write without quotes.
+/// A name that the binder knows and that SQL can only write in quotes.
 pub(super) fn marker(name: &str, at: Span) -> ast::Ident {
     ast::Ident { quote_style: Some('"'), ..made(name, at) }
 }
@@ -43,6 +47,7 @@ pub(super) fn plain_query(with: Option<ast::With>, body: ast::SetExpr) -> ast::Q
 }
 
 impl Converter<'_> {
+    /// A query that is not a statement.
     pub(crate) fn query(&self, query: &tree::Query) -> Result<ast::Query> {
         let tree::Query { with, body, order_by, limit, offset, locks, span } = query;
         if let tree::SetExpr::Pivot(pivot) = body {
@@ -98,10 +103,12 @@ impl Converter<'_> {
         })
     }
 
+    /// The expression, where there is one.
     pub(super) fn optional(&self, expr: Option<&tree::Expr>) -> Result<Option<ast::Expr>> {
         expr.map(|expr| self.expr(expr)).transpose()
     }
 
+    /// Several expressions, in order.
     pub(super) fn exprs(&self, exprs: &[tree::Expr]) -> Result<Vec<ast::Expr>> {
         exprs.iter().map(|expr| self.expr(expr)).collect()
     }
@@ -117,6 +124,7 @@ impl Converter<'_> {
         Ok(ast::Statement::Query(Box::new(plain_query(with, changing(statement)))))
     }
 
+    /// A WITH clause with all its queries.
     pub(crate) fn with(&self, with: &tree::With) -> Result<ast::With> {
         let tree::With { recursive, queries } = with;
         let at = queries.first().map(|query| query.name.span).unwrap_or_default();
@@ -271,6 +279,7 @@ impl Converter<'_> {
         })
     }
 
+    /// The rows of VALUES.
     pub(super) fn values(&self, rows: &[Vec<tree::Expr>]) -> Result<ast::Values> {
         let rows = rows.iter().map(|row| {
             let at = row.first().map(|first| self.opening(first.span)).unwrap_or_default();

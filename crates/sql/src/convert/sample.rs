@@ -73,7 +73,8 @@ impl Converter<'_> {
         }))
     }
 
-    /// Whether the amount is a number of rows: without a unit, where it stands in no brackets or in those of RESERVOIR.
+    /// Whether the amount is a number of rows: without a unit, where it stands in no brackets or in those of
+    /// RESERVOIR.
     fn counts_rows(&self, sample: &tree::Sample) -> Result<bool> {
         Ok(match sample.unit {
             Some(unit) => unit == tree::SampleUnit::Rows,

@@ -1,4 +1,8 @@
 //! SELECT and its clauses.
+//!
+//! USING SAMPLE is kept in the asides by the place of SELECT. GROUPING SETS are flattened to the nodes that the
+//! binder reads; ROLLUP and CUBE inside them become calls. Clauses that the grammar does not have stay empty in the
+//! node. Called by `query::set_expr`.
 
 use sqlparser::ast;
 use syntax::Span;
@@ -9,6 +13,7 @@ use super::query::bare_select;
 use super::{Converter, ident, location, made, object_name};
 
 impl Converter<'_> {
+    /// One SELECT with all its clauses up to QUALIFY.
     pub(super) fn select(&self, select: &tree::Select) -> Result<ast::Select> {
         let tree::Select {
             distinct,

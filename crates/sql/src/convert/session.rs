@@ -1,4 +1,7 @@
 //! SET, RESET, USE and PRAGMA.
+//!
+//! USE becomes SET search_path. A PRAGMA becomes what does the same here: a setting, a listing from a table function,
+//! or a hint (`pragmas`). Values stay expressions; `statement::session` checks them. Called by `convert::statement`.
 
 use sqlparser::ast;
 use syntax::Span;
@@ -53,6 +56,7 @@ fn search_path(path: &str, at: Span) -> ast::Statement {
 }
 
 impl Converter<'_> {
+    /// SET in all its forms.
     pub(crate) fn set(&self, set: &Set) -> Result<ast::Statement> {
         match set {
             Set::Setting { scope, name, values } => self.setting(*scope, name, values),
@@ -121,6 +125,7 @@ impl Converter<'_> {
         }
     }
 
+    /// RESET of one setting or of all; LOCAL and GLOBAL are errors.
     pub(super) fn reset(&self, scope: Option<Scope>, name: Option<&tree::Path>) -> Result<ast::Statement> {
         if matches!(scope, Some(Scope::Local | Scope::Global)) {
             let message = "RESET LOCAL and RESET GLOBAL are not supported: a setting is the session's";

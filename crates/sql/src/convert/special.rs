@@ -1,4 +1,8 @@
 //! Calls with words in their brackets, and those that the binder has nodes of their own for.
+//!
+//! EXTRACT, SUBSTRING, TRIM and the like have nodes of their own in the binder's tree, whether they are written with
+//! words or as plain calls (`worded_call`). A field of a date that is no word of the grammar stays a name, which the
+//! binder checks. Called by `convert::expr` and `convert::call`.
 
 use sqlparser::ast::{
     self, CeilFloorKind, DateTimeField, ExtractSyntax, ObjectName, ObjectNamePart, TrimWhereField, Value,
@@ -11,6 +15,7 @@ use super::call::{listed, plain, unnamed};
 use super::{Converter, made, span};
 
 impl Converter<'_> {
+    /// A call whose brackets hold words, such as `EXTRACT(YEAR FROM d)`.
     pub(super) fn special(&self, special: &SpecialCall, at: Span) -> Result<ast::Expr> {
         Ok(match special {
             SpecialCall::Extract(field, expr) => ast::Expr::Extract {

@@ -1,4 +1,8 @@
 //! Items of SELECT: values, stars with their options, and COLUMNS.
+//!
+//! EXCLUDE, REPLACE and RENAME become options of the wildcard. `* LIKE`, `* GLOB` and their kin become COLUMNS of a
+//! pattern or a lambda. `*COLUMNS(...)` among arguments becomes the internal call `UNPACKED`. Called by `select`, and
+//! by `call` for stars as arguments.
 
 use sqlparser::ast::{
     self, ExcludeSelectItem, FunctionArgExpr, IdentWithAlias, IlikeSelectItem, ObjectName, ObjectNamePart,
@@ -16,6 +20,7 @@ use super::{Converter, ident, made, object_name, span};
 use crate::made::UNPACKED;
 
 impl Converter<'_> {
+    /// An item of a select list or of RETURNING.
     pub(crate) fn select_item(&self, o: &tree::SelectItem) -> Result<SelectItem> {
         let tree::SelectItem { value, alias, alias_first: _ } = o;
         if let ExprKind::Star(star) = &value.kind {
@@ -127,8 +132,8 @@ impl Converter<'_> {
         }
     }
 
-    /// `* LIKE 'a%'` and its kin as COLUMNS: of a regular expression, or of a lambda over names. `* ILIKE` is an option
-    /// of the star.
+    /// `* LIKE 'a%'` and its kin as COLUMNS: of a regular expression, or of a lambda over names. `* ILIKE` is an
+    /// option of the star.
     fn columns_by_pattern(&self, star: &tree::Star, at: Span) -> Result<Option<ast::Expr>> {
         let tree::Star { of, exclude, except: _, replace, rename, names } = star;
         let Some(names) = names else { return Ok(None) };

@@ -1,4 +1,8 @@
 //! Statements by their kind.
+//!
+//! `statement` is the entry of the module: it hands each kind of statement to the file that converts it, and refuses
+//! kinds that other systems have (`elsewhere`). Kinds that are planned from `syntax::tree` directly do not come here
+//! (`statement::of_tree`).
 
 use sqlparser::ast;
 use syntax::Span;

@@ -1,7 +1,11 @@
 //! Aggregates. All take DISTINCT and FILTER, and stand before OVER as well.
+//!
+//! One entry for each name; `kind` is aggregate. Examples are expressions over `EXAMPLE_ROWS`, and `result` holds
+//! their value as text. Which function a name is bound to is decided in `bind::aggregate` and `bind::composed`.
 
 use super::Section;
 
+/// The entries, by kind and category.
 pub(super) const SECTIONS: &[Section] = &[
     Section {
         kind: "aggregate",

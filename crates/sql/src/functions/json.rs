@@ -1,7 +1,11 @@
 //! Functions of JSON.
+//!
+//! One entry for each name: usage, description, example and its result as text. A test runs every example. Most calls
+//! are bound in `bind::json_calls`.
 
 use super::Section;
 
+/// The entries, by kind and category.
 pub(super) const SECTIONS: &[Section] = &[Section {
     kind: "scalar",
     category: "json",

@@ -1,7 +1,11 @@
 //! Functions of whole lists: lambdas over the elements, their aggregates, and lists from texts and back.
+//!
+//! One entry for each name, aliases included: usage, description, example and its result as text. A test runs every
+//! example. Lambdas are bound in `bind::nested`, the other calls in `bind::nested_calls`.
 
 use super::Section;
 
+/// The entries, by kind and category.
 pub(super) const SECTIONS: &[Section] = &[Section {
     kind: "scalar",
     category: "list",

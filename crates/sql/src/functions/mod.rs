@@ -23,12 +23,15 @@ mod windows;
 /// One name of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionInfo {
+    /// The name in lower case; each alias has an entry of its own.
     pub name: &'static str,
     /// aggregate, scalar, table or window.
     pub kind: &'static str,
+    /// The group of functions that the reference lists it under.
     pub category: &'static str,
     /// The call with its parameters' names; brackets hold what may be left out, forms are separated by `; `.
     pub usage: &'static str,
+    /// What the function computes, in one sentence.
     pub description: &'static str,
     /// An expression, or a whole query.
     pub example: &'static str,

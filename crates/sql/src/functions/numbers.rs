@@ -1,7 +1,11 @@
 //! Functions of numbers.
+//!
+//! One entry for each name, aliases included: usage, description, example and its result as text. A test runs every
+//! example. The calls are bound in `bind::function`, `bind::own` and `bind::library`.
 
 use super::Section;
 
+/// The entries, by kind and category.
 pub(super) const SECTIONS: &[Section] = &[Section {
     kind: "scalar",
     category: "numeric",

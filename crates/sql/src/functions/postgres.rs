@@ -1,7 +1,11 @@
 //! Functions that PostgreSQL has of arrays, of JSONB, and of numbers in templates.
+//!
+//! One entry for each name, with its category: usage, description, example and its result as text. A test runs every
+//! example. The calls are bound in `bind::postgres_calls`.
 
 use super::Section;
 
+/// The entries, by kind and category.
 pub(super) const SECTIONS: &[Section] = &[
     Section {
         kind: "scalar",

@@ -1,7 +1,11 @@
 //! Functions of maps and structs.
+//!
+//! One entry for each name, with its category: usage, description, example and its result as text. A test runs every
+//! example. Types of arguments and results are decided in `bind::nested_calls`.
 
 use super::Section;
 
+/// The entries, by kind and category.
 pub(super) const SECTIONS: &[Section] = &[
     Section {
         kind: "scalar",

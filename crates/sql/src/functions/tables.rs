@@ -1,7 +1,11 @@
 //! Functions that stand in FROM.
+//!
+//! One entry for each name; `kind` is table, and examples are whole queries. `result` is empty where the rows depend
+//! on files or on the session. Most calls are bound in `bind::table_functions`.
 
 use super::Section;
 
+/// The entries, by kind and category.
 pub(super) const SECTIONS: &[Section] = &[
     Section {
         kind: "table",

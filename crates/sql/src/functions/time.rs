@@ -1,7 +1,12 @@
 //! Functions of dates, times and moments.
+//!
+//! One entry for each name, aliases included: usage, description, example and its result as text, which is empty
+//! where it depends on the moment. A test runs the examples. The calls are bound in `bind::date_part`,
+//! `bind::intervals`, `bind::own` and `bind::function`.
 
 use super::Section;
 
+/// The entries, by kind and category.
 pub(super) const SECTIONS: &[Section] = &[Section {
     kind: "scalar",
     category: "date and time",

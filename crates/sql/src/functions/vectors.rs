@@ -2,6 +2,7 @@
 
 use super::Section;
 
+/// The entries, by kind and category.
 pub(super) const SECTIONS: &[Section] = &[Section {
     kind: "scalar",
     category: "list",

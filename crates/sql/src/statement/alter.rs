@@ -1,4 +1,8 @@
 //! ALTER TABLE, ALTER VIEW and COMMENT ON.
+//!
+//! Names are resolved here, so that the engine gets positions and types. ALTER COLUMN TYPE and changes of struct
+//! fields become a query that computes all rows anew (`retyped`); such a change stands in an ALTER TABLE of its own.
+//! SET (...) becomes `Statement::Reorganize`. Called by `Context::plan`.
 
 use plan::statement::{AlterAction, CommentTarget, ObjectName, Statement};
 use sqlparser::ast::{
@@ -17,6 +21,7 @@ use crate::place::Placed;
 use crate::{RelationInfo, place};
 
 impl Context<'_> {
+    /// ALTER TABLE, and ALTER VIEW where the name is a view's.
     pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<Statement> {
         if alter.location.is_some() || alter.on_cluster.is_some() || alter.table_type.is_some() {
             return Err(Error::unsupported("this form of ALTER TABLE is not supported").at(place::START));
@@ -303,6 +308,7 @@ impl Context<'_> {
         }
     }
 
+    /// COMMENT ON.
     pub(super) fn comment(
         &self,
         kind: &CommentObject,

@@ -21,9 +21,13 @@ pub(crate) const JOINT: char = '\u{1}';
 /// A column with another type, and how its values become those; `None` where IF EXISTS or IF NOT EXISTS finds
 /// nothing to do.
 pub(super) struct Rebuilt<'a> {
+    /// The column's position in the table.
     pub column: usize,
+    /// The new type.
     pub ty: Type,
+    /// The expression that computes the new values from the old row.
     pub using: &'a sqlparser::ast::Expr,
+    /// Where the statement names the column, for errors.
     pub span: Span,
 }
 
@@ -35,6 +39,7 @@ enum Change<'c> {
     Rename(&'c str),
 }
 
+/// Whether the operation names a field of a struct.
 pub(super) fn is_path(operation: &Operation) -> bool {
     let name = match operation {
         Operation::AddColumn { column_def, .. } => &column_def.name,
@@ -49,6 +54,7 @@ pub(super) fn is_path(operation: &Operation) -> bool {
 }
 
 impl Context<'_> {
+    /// The column that the operation changes, with its new type and values.
     pub(super) fn rebuilt(&self, operation: &Operation, info: &RelationInfo) -> Result<Option<Rebuilt<'_>>> {
         let value;
         let (ident, change, lenient) = match operation {

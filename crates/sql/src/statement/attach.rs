@@ -15,7 +15,9 @@ use types::{Error, Result, SqlState};
 use crate::words::folded;
 use crate::{parse, place};
 
+/// The form of ATTACH, for hints.
 pub(super) const ATTACH: &str = "write ATTACH 'path' [AS name] [(READ_ONLY)]";
+/// The form of COPY FROM DATABASE, for hints.
 pub(super) const COPY: &str = "write COPY FROM DATABASE name TO name [(SCHEMA)]";
 
 /// ATTACH.

@@ -1,4 +1,9 @@
 //! CREATE TABLE and CREATE TABLE AS.
+//!
+//! Columns, keys, checks and foreign keys are gathered in `TableOptions`; names in them must exist, each once.
+//! Defaults, CHECKs and generated columns are kept as texts and bound here once, so that a fault is an error of
+//! CREATE TABLE. Clauses that the engine does not keep are refused, not ignored. `alter` uses `column`, `check` and
+//! `added_key` for what it adds.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -50,6 +55,7 @@ fn check_width(columns: usize) -> Result<()> {
 }
 
 impl Context<'_> {
+    /// CREATE TABLE, with columns or AS a query.
     pub(super) fn create_table(&self, create: &CreateTable) -> Result<Statement> {
         let (name, _) = self.object_name(&create.name)?;
         let mut options = TableOptions {
@@ -197,6 +203,7 @@ impl Context<'_> {
         Ok(out)
     }
 
+    /// A column's field; its constraints and defaults are added to `options`.
     pub(super) fn column(&self, column: &ColumnDef, options: &mut TableOptions) -> Result<Field> {
         let name = folded(&column.name);
         let serial = super::sequence::serial(&column.data_type);

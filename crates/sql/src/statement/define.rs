@@ -15,6 +15,7 @@ use crate::{Relations, place};
 const TEMPORARY_SCHEMA: &str = "temp";
 
 impl Context<'_> {
+    /// CREATE VIEW.
     pub(super) fn create_view(&self, view: &CreateView) -> Result<Statement> {
         let (mut name, span) = self.object_name(&view.name)?;
         if view.temporary {
@@ -48,11 +49,13 @@ impl Context<'_> {
         Ok(Statement::CreateView { name, columns, text: text.to_owned(), if_exists })
     }
 
+    /// DROP VIEW of one or several views.
     pub(super) fn drop_views(&self, if_exists: bool, names: &[NameSyntax]) -> Result<Statement> {
         let names: Result<Vec<ObjectName>> = names.iter().map(|n| Ok(self.existing_name(n)?.0)).collect();
         Ok(Statement::DropView { names: names?, if_exists })
     }
 
+    /// PREPARE: the statement's text is kept and planned at each EXECUTE.
     pub(super) fn prepare(&self, name: &Ident, types: &[DataType]) -> Result<Statement> {
         let types: Result<Vec<Type>> =
             types.iter().map(|ty| column_type(ty, self.relations).placed(self.text, name.span)).collect();
@@ -66,6 +69,7 @@ impl Context<'_> {
         }
     }
 
+    /// EXECUTE with constant arguments.
     pub(super) fn execute(&self, name: Option<&NameSyntax>, parameters: &[Ast]) -> Result<Statement> {
         let Some(name) = name else { return Err(Error::unsupported("EXECUTE IMMEDIATE is not supported")) };
         let mut binder = self.binder();
@@ -96,5 +100,7 @@ pub(super) fn drop_macro(text: &str, drop: &Drop, relations: &dyn Relations) -> 
     }
 }
 
+/// The form of DROP MACRO, for hints.
 pub(super) const DROP_MACRO: &str = "write DROP MACRO name";
+/// The form of DROP FUNCTION, for hints.
 pub(super) const DROP_FUNCTION: &str = "write DROP FUNCTION name";

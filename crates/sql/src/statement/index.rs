@@ -10,6 +10,7 @@ use crate::bind::folded;
 use crate::place;
 
 impl Context<'_> {
+    /// CREATE INDEX; clauses that indexes here do not have are errors.
     pub(super) fn create_index(&self, create: &CreateIndex) -> Result<Statement> {
         let unsupported = [
             (!create.include.is_empty(), "INCLUDE"),
@@ -56,6 +57,7 @@ impl Context<'_> {
         })
     }
 
+    /// DROP INDEX of one or several indexes.
     pub(super) fn drop_indices(&self, if_exists: bool, names: &[NameSyntax]) -> Result<Statement> {
         let names: Vec<ObjectName> =
             names.iter().map(|n| self.object_name(n).map(|(n, _)| n)).collect::<Result<_>>()?;

@@ -1,4 +1,8 @@
 //! INSERT and COPY FROM: queries whose rows become a table's.
+//!
+//! A plain INSERT is a query whose columns are those of the table, in the table's order, with defaults put in. INSERT
+//! with WITH, RETURNING or ON CONFLICT goes to `modify`. COPY FROM reads the file with the table's types
+//! (`Relations::file_as`). COPY TO takes a table or any query, also one that changes rows. Called by `Context::plan`.
 
 use plan::statement::{ObjectName, Statement};
 use sqlparser::ast::{
@@ -14,6 +18,7 @@ use crate::bind::{Binder, folded};
 use crate::{RelationInfo, place};
 
 impl Context<'_> {
+    /// INSERT, with the WITH in front of it.
     pub(super) fn insert_with(&self, insert: &Insert, with: Option<&With>) -> Result<Statement> {
         let plain =
             with.is_none() && insert.on.is_none() && insert.or.is_none() && insert.returning.is_none();
@@ -61,7 +66,8 @@ impl Context<'_> {
         };
         let computed = info.generated.iter().any(Option::is_some);
         if computed && idents.is_empty() && self.parsed.insert_by == InsertBy::Position {
-            // As PostgreSQL has it, DEFAULT stands in the place of a generated column; as DuckDB has it, nothing does.
+            // As PostgreSQL has it, DEFAULT stands in the place of a generated column; as DuckDB has it, nothing
+            // does.
             let width = insert.source.as_ref().and_then(|query| match query.body.as_ref() {
                 sqlparser::ast::SetExpr::Values(values) => values.rows.first().map(|row| row.content.len()),
                 _ => None,
@@ -113,6 +119,7 @@ impl Context<'_> {
         Ok(targets)
     }
 
+    /// COPY FROM and COPY TO.
     pub(super) fn copy(
         &self,
         source: &CopySource,

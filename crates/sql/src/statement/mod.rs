@@ -1,4 +1,9 @@
 //! Statements: the syntax tree's to ours.
+//!
+//! `plan` builds a `Context` for one statement and dispatches by kind. Statements whose syntax `syntax::tree` has in
+//! full are planned before, in `of_tree` (`own`), without the binder's tree. Clauses that no planner reads are
+//! refused first (`refusals`), so that nothing is ignored silently. Queries go to `bind`; the other files resolve
+//! names and options and return `plan::Statement`.
 
 mod alter;
 mod alter_fields;

@@ -1,4 +1,8 @@
 //! UPDATE, DELETE, MERGE, TRUNCATE, and the INSERTs that do more than insert.
+//!
+//! The statement becomes a query that gives one row for each change (`bind::modify`). WITH queries are bound first,
+//! and changes of rows among them run before the main query (`binder_with`). Views cannot be changed. Forms of other
+//! systems that have no node here are refused. Called by `Context::plan`, with the WITH in front if there is one.
 
 use plan::statement::ObjectName;
 use plan::{LogicalQuery, Statement};
@@ -154,6 +158,7 @@ impl Context<'_> {
         self.top_query(&around)
     }
 
+    /// UPDATE, with the WITH in front of it.
     pub(super) fn update(&self, update: &Update, with: Option<&With>) -> Result<Statement> {
         self.modified(with, |binder| self.updating(update, binder))
     }
@@ -182,6 +187,7 @@ impl Context<'_> {
         binder.update(named, parts)
     }
 
+    /// DELETE, with the WITH in front of it.
     pub(super) fn delete(&self, delete: &Delete, with: Option<&With>) -> Result<Statement> {
         self.modified(with, |binder| self.deleting(delete, binder))
     }
@@ -206,6 +212,7 @@ impl Context<'_> {
         binder.delete(named, parts)
     }
 
+    /// MERGE, with the WITH in front of it.
     pub(super) fn merge(&self, merge: &Merge, with: Option<&With>) -> Result<Statement> {
         self.modified(with, |binder| self.merging(merge, binder))
     }
@@ -267,8 +274,8 @@ impl Context<'_> {
         changing
     }
 
-    /// INSERT OR IGNORE and INSERT OR REPLACE as ON CONFLICT has them. The latter leaves what the INSERT has no values
-    /// for as it is.
+    /// INSERT OR IGNORE and INSERT OR REPLACE as ON CONFLICT has them. The latter leaves what the INSERT has no
+    /// values for as it is.
     fn on_conflict(
         &self,
         insert: &Insert,
@@ -305,7 +312,8 @@ impl Context<'_> {
         Ok(Some(OnConflict { conflict_target: target, action }))
     }
 
-    /// The columns that an INSERT gives values for: none that is GENERATED ALWAYS, unless the statement overrides that.
+    /// The columns that an INSERT gives values for: none that is GENERATED ALWAYS, unless the statement overrides
+    /// that.
     pub(super) fn given(
         &self,
         insert: &Insert,
@@ -329,6 +337,7 @@ impl Context<'_> {
         Ok(targets)
     }
 
+    /// TRUNCATE of one or several tables.
     pub(super) fn truncate(&self, truncate: &Truncate) -> Result<Statement> {
         if truncate.partitions.is_some() || truncate.on_cluster.is_some() || truncate.if_exists {
             return Err(odd_form("TRUNCATE"));
@@ -345,6 +354,7 @@ impl Context<'_> {
         })
     }
 
+    /// The table that INSERT adds rows to; a view is an error.
     pub(super) fn changed_or_made(&self, name: &NameSyntax) -> Result<(ObjectName, RelationInfo)> {
         self.changed_table(name)
     }

@@ -1,7 +1,7 @@
 //! Clauses that the parser knows and the engine does not: refused by name, never ignored.
 //!
-//! Each node is taken apart field by field, so that a field which a newer parser adds fails to compile until it is read or
-//! refused. Fields that are read elsewhere stand as `_`; `grammar_walk` proves that they are.
+//! Each node is taken apart field by field, so that a field which a newer parser adds fails to compile until it is
+//! read or refused. Fields that are read elsewhere stand as `_`; `grammar_walk` proves that they are.
 
 use sqlparser::ast::{CreateTable, CreateView, HiveDistributionStyle, Statement as Syntax, ViewColumnDef};
 use types::{Error, Result};

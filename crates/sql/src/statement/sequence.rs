@@ -1,4 +1,8 @@
 //! CREATE, ALTER and DROP SEQUENCE, and the sequences of columns.
+//!
+//! These statements are planned from `syntax::tree`. Options may come once each, in any order; numbers are constants.
+//! SERIAL and IDENTITY columns get a sequence of their own, whose options `identity` reads. CACHE is checked and
+//! ignored, as numbers are handed out one at a time.
 
 use plan::Statement;
 use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
@@ -16,7 +20,9 @@ use crate::{Relations, parse, place};
 
 /// Where the names of a statement about sequences lead.
 pub(super) struct Sequences<'a> {
+    /// The statement's text, for places of errors.
     pub text: &'a str,
+    /// The catalog.
     pub relations: &'a dyn Relations,
 }
 
@@ -32,6 +38,7 @@ impl Sequences<'_> {
         super::own::object_name(self.text, path, self.relations)
     }
 
+    /// Plans CREATE SEQUENCE. OR REPLACE and RESTART are errors.
     pub fn create(
         &self,
         name: &Path,
@@ -52,6 +59,7 @@ impl Sequences<'_> {
         Ok(Statement::CreateSequence(CreateSequence { name, options, owner, temporary, if_not_exists }))
     }
 
+    /// Plans ALTER SEQUENCE: a new name or new options. SET SCHEMA and OWNER TO are errors.
     pub fn alter(&self, syntax: &AlterObject) -> Result<Statement> {
         let AlterObject { kind: _, if_exists, name, change } = syntax;
         let unsupported = |what: &str| {
@@ -74,6 +82,7 @@ impl Sequences<'_> {
         Ok(Statement::AlterSequence(AlterSequence { name, options, owner, rename, if_exists }))
     }
 
+    /// Plans DROP SEQUENCE of one or several sequences.
     pub fn drop(&self, syntax: &Drop) -> Result<Statement> {
         let Drop { kind: _, if_exists, names: written, cascade, concurrently: _, persistent: _, on } = syntax;
         let mut names = Vec::with_capacity(written.len());

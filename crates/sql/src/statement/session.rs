@@ -1,4 +1,8 @@
 //! SET, RESET, SHOW and CALL.
+//!
+//! Names are folded and values become texts; the engine knows the settings and checks them. A value may be a query in
+//! brackets, which runs while the statement is planned. SET LOCAL and SET GLOBAL are refused: a setting belongs to
+//! the session. Called by `Context::plan`.
 
 use plan::statement::Statement;
 use sqlparser::ast::{
@@ -24,6 +28,7 @@ fn role_of(set: &Set) -> Option<Option<String>> {
 }
 
 impl Context<'_> {
+    /// SET in all its forms.
     pub(super) fn set(&self, set: &Set) -> Result<Statement> {
         if let Some(role) = role_of(set) {
             return Ok(Statement::Set { name: "role".into(), value: role });
@@ -77,6 +82,7 @@ impl Context<'_> {
         Ok(Statement::Set { name, value })
     }
 
+    /// RESET of one setting or of all.
     pub(super) fn reset(&self, reset: &ResetStatement) -> Result<Statement> {
         match &reset.reset {
             Reset::ALL => Ok(Statement::Set { name: "all".into(), value: None }),
@@ -86,6 +92,7 @@ impl Context<'_> {
         }
     }
 
+    /// SHOW of a setting.
     pub(super) fn show(&self, variable: &[Ident]) -> Result<Statement> {
         let words: Vec<String> = variable.iter().map(folded).collect();
         match words.as_slice() {

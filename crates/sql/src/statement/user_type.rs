@@ -15,6 +15,7 @@ use types::{Error, Result, Type};
 use super::{Context, own};
 use crate::{Relations, place, type_names};
 
+/// The form of CREATE TYPE, for hints.
 pub(super) const FORM: &str = "a type is CREATE TYPE name AS ENUM ('label', ...)";
 
 /// Types of this schema bear their names alone.
@@ -57,6 +58,7 @@ fn defined(text: &str, kind: &CreateTypeKind, name: &str, relations: &dyn Relati
 }
 
 impl Context<'_> {
+    /// DROP TYPE; CASCADE is an error.
     pub(super) fn drop_types(
         &self,
         names: &[NameSyntax],

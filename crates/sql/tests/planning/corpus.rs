@@ -1,5 +1,5 @@
-//! Every statement of the SQL corpus is planned: what must succeed does, and what must fail with an error that binding
-//! can see does so with the right SQLSTATE.
+//! Every statement of the SQL corpus is planned: what must succeed does, and what must fail with an error that
+//! binding can see does so with the right SQLSTATE.
 
 use std::path::{Path, PathBuf};
 

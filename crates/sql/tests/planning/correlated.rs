@@ -1,4 +1,8 @@
 //! Subqueries wherever they may stand: each form plans, with the join it should, and without outer references left.
+//!
+//! `plan` plans a statement over small tables, checks that no column is read that nothing below produces, and looks
+//! for (or misses) parts of the printed plan. The forms cover EXISTS, IN, ANY, scalar subqueries and LATERAL in every
+//! clause.
 
 use types::Type;
 

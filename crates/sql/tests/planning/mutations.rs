@@ -1,4 +1,8 @@
 //! Broken text: mutations of valid statements give a plan or an error, never a panic and never a hang.
+//!
+//! Statements of all kinds are changed at random by a seeded generator, so that a failure repeats. Each mutant is
+//! planned against the test catalog; its time is bounded, and errors must have an SQLSTATE other than an internal
+//! one.
 
 use std::time::{Duration, Instant};
 

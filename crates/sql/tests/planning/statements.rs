@@ -1,4 +1,7 @@
 //! Statements other than queries, and how their parts arrive.
+//!
+//! Each test plans a statement against the test catalog and compares the parts of `plan::Statement`: names, options,
+//! columns and queries.
 
 use plan::modification::{IsolationLevel, TransactionCommand, TransactionModes};
 use plan::statement::{ExplainFormat, IfExists, Statement};

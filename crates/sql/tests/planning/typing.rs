@@ -1,4 +1,7 @@
 //! Types of expressions, and what constants and casts become: docs/decisions/types.md in examples.
+//!
+//! Expressions are planned over a table with columns of the basic types; tests compare the type of the result, or the
+//! printed expression after folding.
 
 use types::Type;
 

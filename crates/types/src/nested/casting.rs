@@ -4,7 +4,8 @@
 use super::encoding::{self, elements, entries, fields};
 use crate::{Error, Result, SqlState, Type, Value, cast};
 
-/// For each field of `to`, the field of `from` that becomes it; `None` when the structs have nothing in common.
+/// For each field of `to`, the place of the field of `from` that becomes it, or `None` for NULL: by name if any name
+/// agrees, else by position. `None` altogether when neither names nor numbers of fields agree.
 pub fn matched_fields(from: &[(String, Type)], to: &[(String, Type)]) -> Option<Vec<Option<usize>>> {
     let place = |name: &str| {
         let exact = from.iter().position(|(own, _)| own == name);
@@ -18,17 +19,17 @@ pub fn matched_fields(from: &[(String, Type)], to: &[(String, Type)]) -> Option<
     (from.len() == to.len()).then(|| (0..to.len()).map(Some).collect())
 }
 
-/// Which casts are asked for.
+/// Which casts `castable` admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Casts {
-    /// Those that nobody needs to write.
+    /// Casts that the binder adds by itself.
     Implicit,
-    /// A struct to a map, too.
+    /// Casts that are written in SQL; these include STRUCT to MAP.
     Explicit,
 }
 
-/// Whether there is a cast, where `plain` says so of types that are not nested; it is never asked about two nested types,
-/// so that it may ask back here.
+/// Whether there is a cast from `from` to `to`. `plain` decides for pairs that are not both nested; it is never
+/// called with two nested types, so that it may call back here.
 pub fn castable(from: Type, to: Type, casts: Casts, plain: &dyn Fn(Type, Type) -> bool) -> bool {
     let inner = |from: Type, to: Type| from == Type::Null || from == to || castable(from, to, casts, plain);
     match (from, to) {
@@ -57,7 +58,8 @@ pub fn castable(from: Type, to: Type, casts: Casts, plain: &dyn Fn(Type, Type) -
     }
 }
 
-/// A nested value of type `from` as one of the nested type `to`; `lenient`ly, values inside that do not fit are NULL.
+/// Casts a nested value of type `from` to the nested type `to`. If `lenient`, values inside that do not fit become
+/// NULL, except keys of maps, which remain an error.
 pub fn cast_nested(bytes: &[u8], from: Type, to: Type, lenient: bool) -> Result<Value> {
     let mut out = Vec::with_capacity(bytes.len());
     push(bytes, from, to, lenient, &mut out)?;

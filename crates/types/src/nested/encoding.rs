@@ -15,11 +15,14 @@
 
 use crate::{Physical, Type, Value};
 
+/// Ends the slots of a list or map; less than the marks of slots, so that a shorter list comes first.
 pub const END: u8 = 0;
+/// Begins a slot with a payload.
 pub const VALUE: u8 = 1;
+/// A whole slot: NULL, greater than every value.
 pub const NULL: u8 = 2;
 
-/// A value or NULL in its slot.
+/// Appends the slot of a value or of NULL.
 pub fn push_slot(value: &Value, ty: Type, out: &mut Vec<u8>) {
     if value.is_null() {
         out.push(NULL);
@@ -29,7 +32,7 @@ pub fn push_slot(value: &Value, ty: Type, out: &mut Vec<u8>) {
     }
 }
 
-/// A payload in its slot, or NULL.
+/// Appends the slot of a payload, or of NULL for `None`.
 pub fn push_raw(payload: Option<&[u8]>, out: &mut Vec<u8>) {
     match payload {
         Some(payload) => {
@@ -40,6 +43,7 @@ pub fn push_raw(payload: Option<&[u8]>, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a value's payload without the slot's mark; nothing for NULL.
 pub fn push_payload(value: &Value, ty: Type, out: &mut Vec<u8>) {
     match value {
         Value::Null => {}
@@ -55,24 +59,30 @@ pub fn push_payload(value: &Value, ty: Type, out: &mut Vec<u8>) {
     }
 }
 
+/// Big-endian with the sign bit flipped: the bytes are ordered as the integers are.
 pub fn sortable_i16(v: i16) -> [u8; 2] {
     (v ^ i16::MIN).to_be_bytes()
 }
+/// As `sortable_i16`.
 pub fn sortable_i32(v: i32) -> [u8; 4] {
     (v ^ i32::MIN).to_be_bytes()
 }
+/// As `sortable_i16`.
 pub fn sortable_i64(v: i64) -> [u8; 8] {
     (v ^ i64::MIN).to_be_bytes()
 }
+/// As `sortable_i16`.
 pub fn sortable_i128(v: i128) -> [u8; 16] {
     (v ^ i128::MIN).to_be_bytes()
 }
+/// Bytes in the order of `compare_f64`; -0 gives those of 0, and every NaN the same, the greatest.
 pub fn sortable_f32(v: f32) -> [u8; 4] {
     let v = if v.is_nan() { f32::NAN.abs() } else { v + 0.0 };
     let bits = v.to_bits();
     let mask = if bits >> 31 == 1 { u32::MAX } else { 1 << 31 };
     (bits ^ mask).to_be_bytes()
 }
+/// As `sortable_f32`.
 pub fn sortable_f64(v: f64) -> [u8; 8] {
     // -0 + 0 is 0, so that equal floats have equal bytes.
     let v = if v.is_nan() { f64::NAN.abs() } else { v + 0.0 };
@@ -81,7 +91,7 @@ pub fn sortable_f64(v: f64) -> [u8; 8] {
     (bits ^ mask).to_be_bytes()
 }
 
-/// Text or bytes, escaped.
+/// Appends the payload of text or bytes: escaped, and ended by two zeros.
 pub fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     let mut rest = bytes;
     while let Some(at) = memchr::memchr(0, rest) {
@@ -107,7 +117,7 @@ fn end_of_bytes(bytes: &[u8], at: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// Calls `use_bytes` with the text of a payload.
+/// Calls `use_bytes` with the text or bytes of a payload; only a payload with escapes is copied.
 pub fn with_text<R>(payload: &[u8], use_bytes: impl FnOnce(&[u8]) -> R) -> R {
     let body = payload.strip_suffix(&[0, 0]).unwrap_or(payload);
     if memchr::memchr(0, body).is_none() {
@@ -122,7 +132,7 @@ pub fn with_text<R>(payload: &[u8], use_bytes: impl FnOnce(&[u8]) -> R) -> R {
     use_bytes(&plain)
 }
 
-/// Where the payload that begins at `at` ends.
+/// The place behind the payload that begins at `at`; `None` when the bytes are no encoding of `ty`.
 pub fn skip(ty: Type, bytes: &[u8], at: usize) -> Option<usize> {
     match ty {
         Type::Null => Some(at),
@@ -172,7 +182,7 @@ fn skip_slot(ty: Type, bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The slots of a list's value, in order: payloads, or NULL.
+/// Iterates over the slots of a list or map: the payload, or `None` for NULL. Ends early on wrong bytes.
 pub struct Slots<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -182,13 +192,13 @@ pub struct Slots<'a> {
     width: Option<usize>,
 }
 
-/// The elements of a list.
+/// The elements of a list of type `ty`.
 pub fn elements<'a>(ty: Type, bytes: &'a [u8]) -> Slots<'a> {
     let element = ty.element().unwrap_or(Type::Null);
     Slots::new(bytes, [element, element])
 }
 
-/// The keys and values of a map, in turn.
+/// The keys and values of a map of type `ty`, in turn.
 pub fn entries<'a>(ty: Type, bytes: &'a [u8]) -> Slots<'a> {
     let (key, value) = ty.entry().unwrap_or((Type::Null, Type::Null));
     Slots::new(bytes, [key, value])
@@ -235,7 +245,7 @@ impl<'a> Iterator for Slots<'a> {
     }
 }
 
-/// The payload of a struct's field, or NULL.
+/// The payload of the struct's field at place `number`; `None` for NULL and for a field that does not exist.
 pub fn field<'a>(ty: Type, bytes: &'a [u8], number: usize) -> Option<&'a [u8]> {
     let mut at = 0;
     for (place, (_, field)) in ty.fields()?.iter().enumerate() {
@@ -250,7 +260,7 @@ pub fn field<'a>(ty: Type, bytes: &'a [u8], number: usize) -> Option<&'a [u8]> {
     None
 }
 
-/// The payloads of all fields of a struct.
+/// The payloads of all fields of a struct, `None` for NULL. Always one per field of `ty`.
 pub fn fields<'a>(ty: Type, bytes: &'a [u8]) -> Vec<Option<&'a [u8]>> {
     let types = ty.fields().unwrap_or_default();
     let mut out = Vec::with_capacity(types.len());
@@ -266,7 +276,7 @@ pub fn fields<'a>(ty: Type, bytes: &'a [u8]) -> Vec<Option<&'a [u8]>> {
     out
 }
 
-/// The value of a payload.
+/// The value of a payload; NULL when the bytes are no payload of `ty`.
 pub fn value_of(payload: &[u8], ty: Type) -> Value {
     fn number<const N: usize>(payload: &[u8]) -> Option<[u8; N]> {
         payload.try_into().ok()
@@ -288,22 +298,24 @@ pub fn value_of(payload: &[u8], ty: Type) -> Value {
     read().unwrap_or(Value::Null)
 }
 
+/// The float of the bytes that `sortable_f32` makes.
 pub fn float_32(bytes: [u8; 4]) -> f32 {
     let bits = u32::from_be_bytes(bytes);
     f32::from_bits(if bits >> 31 == 1 { bits ^ 1 << 31 } else { !bits })
 }
 
+/// The float of the bytes that `sortable_f64` makes.
 pub fn float_64(bytes: [u8; 8]) -> f64 {
     let bits = u64::from_be_bytes(bytes);
     f64::from_bits(if bits >> 63 == 1 { bits ^ 1 << 63 } else { !bits })
 }
 
-/// The value of a slot.
+/// The value of a slot; `None` is NULL.
 pub fn slot_value(payload: Option<&[u8]>, ty: Type) -> Value {
     payload.map_or(Value::Null, |payload| value_of(payload, ty))
 }
 
-/// A list of values.
+/// The LIST of these values, which must have the type `element` or be NULL.
 pub fn list_of<'v>(values: impl IntoIterator<Item = &'v Value>, element: Type) -> Value {
     let mut out = Vec::new();
     values.into_iter().for_each(|value| push_slot(value, element, &mut out));
@@ -311,7 +323,7 @@ pub fn list_of<'v>(values: impl IntoIterator<Item = &'v Value>, element: Type) -
     Value::Bytes(out.into())
 }
 
-/// A struct of values, or `None` when their number is another.
+/// The STRUCT of these values, one per field of `ty`; `None` when their number is another.
 pub fn struct_of(values: &[Value], ty: Type) -> Option<Value> {
     let fields = ty.fields().filter(|f| f.len() == values.len())?;
     let mut out = Vec::new();

@@ -5,8 +5,8 @@
 //! kept here, once for each distinct type, as long as the process runs. The number is a hash of the type's name, so
 //! that it means the same in another process that knows the type.
 //!
-//! A value is one byte string (`encoding`) whose order is the order of the values, so that whoever handles byte strings
-//! handles nested values: hash tables, sorts, dictionaries, blocks, statistics.
+//! A value is one byte string (`encoding`) whose order is the order of the values, so that everything that handles
+//! byte strings handles nested values: hash tables, sorts, dictionaries, blocks, statistics.
 
 mod casting;
 pub mod encoding;
@@ -27,13 +27,14 @@ pub const NESTING_MAX: u32 = 64;
 /// Distinct nested types that a process may come to know.
 const KNOWN_MAX: usize = 1 << 20;
 
-/// Which nested type.
+/// The number that stands for a nested type or an ENUM inside `Type`; equal numbers are equal types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NestedId(u32);
 
 /// What a nested type is made of.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Nested {
+    /// The kind of the type, and its parts.
     pub shape: Shape,
     depth: u32,
     /// An enum's labels, by what they are held as.
@@ -41,39 +42,42 @@ pub struct Nested {
 }
 
 impl Nested {
+    /// The place of an enum's label, from 0; `None` when the type has no such label.
     pub(crate) fn code(&self, label: &str) -> Option<i32> {
         self.codes.get(label).copied()
     }
 }
 
+/// The types that are kept by number, and what each is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
+    /// The element type.
     List(Type),
     /// Names and types, in order; a row of no names has empty ones.
     Struct(Vec<(String, Type)>),
+    /// The types of key and value.
     Map(Type, Type),
     /// Its name, where CREATE TYPE gave one, and its labels, in order.
-    Enum {
-        name: Option<String>,
-        labels: Vec<String>,
-    },
+    Enum { name: Option<String>, labels: Vec<String> },
 }
 
 impl NestedId {
     pub(crate) fn of(shape: Shape) -> Result<NestedId> {
         intern(shape)
     }
+    /// The number, by which a block names the type.
     pub fn number(self) -> u32 {
         self.0
     }
-    /// The nested type of that number, if this process knows one.
+    /// The nested type of that number; `None` when this process knows none, as after reading a damaged file.
     pub fn from_number(number: u32) -> Option<NestedId> {
         let known = known().read().unwrap_or_else(std::sync::PoisonError::into_inner);
         known.contains_key(&number).then_some(NestedId(number))
     }
+    /// What the type is made of, kept as long as the process runs.
     pub fn get(self) -> &'static Nested {
         thread_local! {
-            /// What this thread has asked for: types are looked up for every value, and the lock is everybody's.
+            /// What this thread has asked for: types are looked up for every value, and all threads share the lock.
             static SEEN: RefCell<HashMap<u32, &'static Nested>> = RefCell::default();
         }
         let seen = SEEN.try_with(|seen| *seen.borrow_mut().entry(self.0).or_insert_with(|| self.look_up()));
@@ -91,6 +95,7 @@ fn known() -> &'static RwLock<HashMap<u32, &'static Nested>> {
     KNOWN.get_or_init(RwLock::default)
 }
 
+/// The number of a shape, known or new. A shape whose hash is taken by another one gets the next free number.
 fn intern(shape: Shape) -> Result<NestedId> {
     let depth = 1 + match &shape {
         Shape::List(element) => element.nesting(),
@@ -165,19 +170,24 @@ fn hash(shape: &Shape) -> u32 {
 }
 
 impl Type {
+    /// The LIST type of that element type. Like `structure` and `map` it fails when the type is nested deeper than
+    /// `NESTING_MAX`, or when the process knows too many types.
     pub fn list(element: Type) -> Result<Type> {
         intern(Shape::List(element)).map(Type::List)
     }
+    /// The STRUCT type of these names and types; empty names make a row.
     pub fn structure(fields: Vec<(String, Type)>) -> Result<Type> {
         intern(Shape::Struct(fields)).map(Type::Struct)
     }
+    /// The MAP type of that key and value type.
     pub fn map(key: Type, value: Type) -> Result<Type> {
         intern(Shape::Map(key, value)).map(Type::Map)
     }
+    /// Whether the type is LIST, STRUCT or MAP; ENUM is not nested.
     pub fn is_nested(self) -> bool {
         matches!(self, Type::List(_) | Type::Struct(_) | Type::Map(_))
     }
-    /// What a list's elements are.
+    /// The type of a list's elements; `None` for other types.
     pub fn element(self) -> Option<Type> {
         let Type::List(id) = self else { return None };
         match id.get().shape {
@@ -185,7 +195,7 @@ impl Type {
             _ => None,
         }
     }
-    /// A struct's fields.
+    /// A struct's fields, in order; `None` for other types.
     pub fn fields(self) -> Option<&'static [(String, Type)]> {
         let Type::Struct(id) = self else { return None };
         match &id.get().shape {
@@ -193,7 +203,7 @@ impl Type {
             _ => None,
         }
     }
-    /// What a map's keys and values are.
+    /// The types of a map's keys and values; `None` for other types.
     pub fn entry(self) -> Option<(Type, Type)> {
         let Type::Map(id) = self else { return None };
         match id.get().shape {
@@ -201,14 +211,14 @@ impl Type {
             _ => None,
         }
     }
-    /// Levels of nesting; 0 of a plain type.
+    /// Levels of nesting; 0 for a plain type and for an ENUM.
     pub fn nesting(self) -> u32 {
         match self {
             Type::List(id) | Type::Struct(id) | Type::Map(id) => id.get().depth,
             _ => 0,
         }
     }
-    /// Whether a type occurs in it, itself included.
+    /// Whether `wanted` holds for the type itself or for any type inside it.
     pub fn holds(self, wanted: &dyn Fn(Type) -> bool) -> bool {
         wanted(self)
             || match self {
@@ -218,7 +228,7 @@ impl Type {
                 _ => false,
             }
     }
-    /// Another type in place of the plain ones inside, as `change` has it.
+    /// The type with every plain type inside replaced by what `change` gives for it.
     pub fn with_leaves(self, change: &dyn Fn(Type) -> Type) -> Type {
         let changed = match self {
             Type::List(_) => self.element().map(|e| Type::list(e.with_leaves(change))),

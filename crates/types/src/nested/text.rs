@@ -1,11 +1,14 @@
-//! Nested values as text, and read from it: `[1, NULL]`, `{'a': 1, 'b': x}`, `{key=value}`, `(1, x)` for a row without
-//! names. What is inside stands in quotes where it could be taken for something else. Lists are also read in
+//! Nested values as text, and read from it: `[1, NULL]`, `{'a': 1, 'b': x}`, `{key=value}`, `(1, x)` for a row
+//! without names. Values inside are quoted if they could be taken for something else. Lists are also read in
 //! PostgreSQL's form, `{1,2}`.
+//!
+//! What `format` writes, `parse` reads back. The reader goes over the bytes once and follows the type, not the text,
+//! so that its recursion is bounded by the type's depth. Callers go through `cast`.
 
 use super::encoding::{self, elements, entries, fields};
 use crate::{Error, Result, SqlState, Type, Value, cast};
 
-/// A nested value as it is shown.
+/// The text of a nested value of type `ty`, as casts to text and clients show it.
 pub fn format(bytes: &[u8], ty: Type) -> String {
     let mut out = String::new();
     push(bytes, ty, &mut out);
@@ -87,7 +90,8 @@ fn push_quoted(text: &str, out: &mut String) {
     out.push('\'');
 }
 
-/// Reads a nested value; `lenient`ly, values inside that do not fit their type are NULL.
+/// Reads a nested value of type `ty`. If `lenient`, values inside that do not fit their type become NULL; malformed
+/// text is an error in any case.
 pub fn parse(text: &str, ty: Type, lenient: bool) -> Result<Value> {
     let mut reader = Reader { text, at: 0, ty, lenient };
     let mut out = Vec::new();
@@ -99,6 +103,7 @@ pub fn parse(text: &str, ty: Type, lenient: bool) -> Result<Value> {
     Ok(Value::Bytes(out.into()))
 }
 
+/// A position in the text of a nested value.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -131,6 +136,7 @@ impl Reader<'_> {
             self.at += 1;
         }
     }
+    /// Skips blanks, then the byte if it comes next; says whether it did.
     fn eat(&mut self, byte: u8) -> bool {
         self.blanks();
         let found = self.peek() == Some(byte);
@@ -238,6 +244,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads one value up to a separator in `ends`, and appends its slot.
     fn slot(&mut self, ty: Type, ends: &[u8], out: &mut Vec<u8>) -> Result<()> {
         self.blanks();
         if ty.is_nested() && matches!(self.peek(), Some(b'[' | b'{' | b'(')) {

@@ -133,7 +133,7 @@ fn flipped_and_cut_bytes_are_found() {
             Err(what) => panic!("{name}, byte {at}, round {round}: {what}"),
         }
     }
-    // Of catalogs and logs every byte counts.
+    // In catalogs and logs every byte counts.
     assert!(of_file.keys().all(|name| name.starts_with("blocks/")), "{of_file:?}");
     assert!(seen > 4 * unseen && unseen > 0, "{seen} {unseen}: {of_file:?}");
 }

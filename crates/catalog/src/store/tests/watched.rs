@@ -1,5 +1,5 @@
-//! Files with somebody who is asked before every change of them, and who may leave a sync of the log out, or end the
-//! process.
+//! Files with a watcher that is called before every change of them, and that may leave a sync of the log out, or end
+//! the process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl fmt::Debug for WatchedWriter {
 impl FileWriter for WatchedWriter {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         (self.watcher)(Operation::Write);
-        // In two halves, so that whoever ends the process can end it between them.
+        // In two halves, so that the watcher can end the process between them.
         let (first, second) = bytes.split_at(bytes.len() / 2);
         self.inner.write(first)?;
         (self.watcher)(Operation::Write);

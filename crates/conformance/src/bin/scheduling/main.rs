@@ -6,8 +6,8 @@
 //!   --streams N    concurrent streams (64)
 //!   --record FILE  appends the figures as one line of JSON (bench/results/scheduling.jsonl is the project's)
 //!
-//! `bench/scheduling.py` calls it with the sizes and draws what it says. Every figure is a ratio or a difference of
-//! times measured in this one run.
+//! `bench/scheduling.py` calls it with the sizes and draws what it says. Every figure is a ratio or a
+//! difference of times measured in this one run.
 
 mod measures;
 mod remaining;
@@ -23,14 +23,20 @@ use serde_json::{Map, Value, json};
 static ALLOCATOR: memory::CountingAllocator<mimalloc::MiMalloc> =
     memory::CountingAllocator(mimalloc::MiMalloc);
 
+/// The result of a step; any error ends the program with its message.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// What the command line says.
 pub(crate) struct Choices {
+    /// Names of the measures to run, all without an argument.
     pub measures: Vec<String>,
+    /// The scale factor of the benchmark's tables.
     pub scale: String,
+    /// How long looping measures run.
     pub seconds: f64,
+    /// The number of concurrent streams.
     pub streams: usize,
+    /// The file that figures are appended to.
     pub record: Option<String>,
 }
 
@@ -80,6 +86,7 @@ pub(crate) fn queries(suite: &str, scale: &str) -> Outcome<Vec<(String, String)>
     Ok(found)
 }
 
+/// A session whose queries have that priority.
 pub(crate) fn with_priority(database: &Database, priority: u32) -> Outcome<Session> {
     let session = database.session();
     session.query(&format!("SET priority = {priority}"))?;

@@ -1,4 +1,8 @@
 //! The measures, each with the bar that it is for.
+//!
+//! Each function runs queries of one or more sessions on a database of its own, and returns its figures as JSON;
+//! `main` prints and records them. A session's thread loops over its query until a flag stops it. `NAMES` lists the
+//! measures that the command line knows; times are wall-clock.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -10,9 +14,11 @@ use serde_json::{Value, json};
 
 use crate::{Choices, Outcome, database, queries, with_priority};
 
+/// The measures that the command line can choose, in the order in which they run.
 pub(crate) const NAMES: [&str; 7] =
     ["fair", "priorities", "short", "latency", "elastic", "streams", "remaining"];
 
+/// Runs the measure of that name; an unknown name runs `streams`.
 pub(crate) fn measure(name: &str, choices: &Choices) -> Outcome<Value> {
     match name {
         "fair" => fair(choices),
@@ -160,7 +166,7 @@ fn priorities(choices: &Choices) -> Outcome<Value> {
     }))
 }
 
-/// Q6 and Q14 now and then beside a long query; the 99th percentile over that of the same alone.
+/// Q6 and Q14 now and then during a long query; the 99th percentile over that of the same alone.
 fn short(choices: &Choices) -> Outcome<Value> {
     let database = database("tpch", &choices.scale, None)?;
     let all = queries("tpch", &choices.scale)?;
@@ -335,8 +341,8 @@ fn streams(choices: &Choices) -> Outcome<Value> {
             |row| columns.clone().all(|column| found.value(row, column) == expected.value(row, column));
         found.rows() == expected.rows() && (0..expected.rows()).all(same_row)
     };
-    // One after the other is as long as it is for some of them. The machine's speed drifts by a tenth within a minute: half
-    // of these are before and half after those at once.
+    // One after the other is as long as it is for some of them. The machine's speed drifts by a tenth within a
+    // minute: half of these are before and half after those at once.
     let samples = choices.streams.min(16);
     let some = |numbers: Range<usize>| -> Outcome<Duration> {
         let begun = Instant::now();

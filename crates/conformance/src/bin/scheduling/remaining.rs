@@ -25,7 +25,8 @@ fn looked(watcher: &Session, text: &str) -> Outcome<Option<Look>> {
     Ok(Some(Look { elapsed: of(elapsed), left: of(left) }))
 }
 
-/// Runs a query and looks at it; how far each prediction from the first quarter on was off, as a share of the whole time.
+/// Runs a query and looks at it; how far each prediction from the first quarter on was off, as a share of the whole
+/// time.
 fn errors(database: &Database, watcher: &Session, text: &str) -> Outcome<(Duration, Vec<f64>)> {
     let session = database.session();
     let own = "SELECT elapsed_ms, time_left_ms FROM quickstep_queries \

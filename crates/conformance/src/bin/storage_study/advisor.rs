@@ -34,6 +34,7 @@ fn times(study: &Study, workload: Workload) -> Outcome<Times> {
     Ok(Times((0..study.runs).map(|_| run_all(study, workload)).collect::<Outcome<_>>()?))
 }
 
+/// Times each workload before and after the advisor's proposal is applied.
 pub fn advisor(study: &mut Study) -> Outcome<()> {
     for (name, workload) in WORKLOADS {
         Shape::NarrowU.create(study, "t", "block_size = '4MB'")?;

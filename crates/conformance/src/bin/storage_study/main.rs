@@ -7,12 +7,12 @@
 //!   --runs N         timed runs of each query (5); one more warms up
 //!   --record FILE    appends a line of JSON a part
 //!
-//! `make study-storage` runs all of it, MonetDB beside it, and draws docs/results/storage-study.md.
+//! `make study-storage` runs all of it, and MonetDB for comparison, and draws docs/results/storage-study.md.
 //!
-//! A time is from SQL text to the last batch of the result, which is taken as a stream and dropped, so that a result as
-//! large as its table need not lie beside it. The tables are the thesis' (section 3.3): values come from a fixed mix of
-//! row and column numbers, so that two runs have the same rows. A "file" is a block of as many bytes as a worker's
-//! share of the table, at most the 1 GB that a block may have.
+//! A time is from SQL text to the last batch of the result, which is taken as a stream and dropped, so that a result
+//! as large as its table need not fit in memory with it. The tables are the thesis' (section 3.3): values come from a
+//! fixed mix of row and column numbers, so that two runs have the same rows. A "file" is a block of as many bytes as
+//! a worker's share of the table, at most the 1 GB that a block may have.
 
 mod advisor;
 mod selections;

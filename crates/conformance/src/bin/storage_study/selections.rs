@@ -1,4 +1,8 @@
 //! Chapter 3: selections, conjunctions and an aggregate over one table, in every layout.
+//!
+//! Each public function is a part of the study: it creates its tables in every design, runs the queries at every
+//! selectivity, and notes a figure for each. The experiments E1 to E19 have the thesis' numbers. Tables are dropped
+//! before the next design, so that they do not share memory.
 
 use serde_json::json;
 
@@ -157,7 +161,7 @@ fn over_designs(
     study.drop("t")
 }
 
-/// E8 to E12: row against column, index against none, and BitWeaving beside them.
+/// E8 to E12: row against column, index against none, and BitWeaving against both.
 pub fn layouts(study: &mut Study) -> Outcome<()> {
     let designs: Designs<'_> = &[
         ("column", "layout = column", None),

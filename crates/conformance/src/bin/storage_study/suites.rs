@@ -84,8 +84,8 @@ pub fn ssb(study: &mut Study) -> Outcome<()> {
 const TPCH_FACTS: [&str; 3] = ["lineitem", "orders", "partsupp"];
 const TPCH_DIMENSIONS: [&str; 5] = ["customer", "part", "supplier", "nation", "region"];
 
-/// Patel et al., PVLDB 2018, 6.4: facts in compressed columns and dimensions in rows, against all in columns and all in
-/// rows.
+/// Patel et al., PVLDB 2018, 6.4: facts in compressed columns and dimensions in rows, against all in columns and all
+/// in rows.
 pub fn hybrid(study: &mut Study) -> Outcome<()> {
     let all: Vec<&str> = TPCH_FACTS.into_iter().chain(TPCH_DIMENSIONS).collect();
     for scale in study.scales.clone() {

@@ -23,7 +23,8 @@ fn mixed(row: i64, column: i64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// `uniform(row, column, greatest)`: an INTEGER from 1 to `greatest`. `letters(row, column)`: a text of 20 characters.
+/// `uniform(row, column, greatest)`: an INTEGER from 1 to `greatest`. `letters(row, column)`: a text of 20
+/// characters.
 pub fn create_functions(session: &Session) -> Outcome<()> {
     let number = Type::BigInt;
     let uniform =
@@ -73,6 +74,7 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// The name in the study's figures.
     pub fn name(self) -> &'static str {
         match self {
             Shape::NarrowU => "narrow_u",
@@ -81,9 +83,11 @@ impl Shape {
             Shape::Strings => "strings",
         }
     }
+    /// The number of columns.
     pub fn columns(self) -> usize {
         if self == Shape::WideE { 50 } else { 10 }
     }
+    /// The number of rows; wide tables and texts have a fifth of the study's rows.
     pub fn rows(self, study: &Study) -> u64 {
         match self {
             Shape::NarrowU | Shape::NarrowE => study.rows,
@@ -103,6 +107,7 @@ impl Shape {
     pub fn row_bytes(self) -> u64 {
         if self == Shape::Strings { 200 } else { 4 * self.columns() as u64 }
     }
+    /// The query that computes the rows from row and column numbers.
     pub fn query(self, study: &Study) -> String {
         let one = |n: usize| match self {
             Shape::Strings => format!("letters(i, {n}) AS {}", column(n)),

@@ -1,5 +1,5 @@
-//! Consumers, chains and whole queries under each unit (the paper's figures 5 to 9 and its table of work orders), and what
-//! a limit on an operator's work orders does.
+//! Consumers, chains and whole queries under each unit (the paper's figures 5 to 9 and its table of work orders), and
+//! what a limit on an operator's work orders does.
 
 use conformance::study::{Outcome, Study, Times, queries, rounded};
 use serde_json::{Value as Json, json};
@@ -59,6 +59,7 @@ fn chain(study: &Study, sql: &str) -> Outcome<Option<Vec<(&'static str, Json)>>>
     ]))
 }
 
+/// Chains of a selection and joins, in both layouts and with several block sizes.
 pub fn chains(study: &mut Study) -> Outcome<()> {
     // As in the paper: what joins know of keys would leave the selections next to nothing to hand on.
     study.run("SET runtime_filters = 'off'")?;

@@ -9,8 +9,8 @@
 //!
 //! `make study-uot` runs all of it and draws docs/results/unit-of-transfer.md.
 //!
-//! The block size is that of tables and of units of transfer alike, as in the paper. Temporary blocks are columns here,
-//! whatever the table's layout. Work orders are timed by EXPLAIN ANALYZE, queries as a whole without it.
+//! The block size is that of tables and of units of transfer alike, as in the paper. Temporary blocks are columns
+//! here, whatever the table's layout. Work orders are timed by EXPLAIN ANALYZE, queries as a whole without it.
 
 mod chains;
 mod memory_use;
@@ -62,8 +62,8 @@ fn constants(study: &mut Study) -> Outcome<()> {
     Ok(())
 }
 
-/// The query under each of the settings in turn, and that again for each run, so that what else the machine does falls on
-/// all of them. Milliseconds, means of the best runs.
+/// The query under each of the settings in turn, and that again for each run, so that what else the machine does
+/// falls on all of them. Milliseconds, means of the best runs.
 fn in_turn(study: &Study, units: &[String], sql: &str) -> Outcome<Vec<f64>> {
     let mut times: Vec<Vec<f64>> = vec![vec![]; units.len()];
     for run in 0..=study.runs {

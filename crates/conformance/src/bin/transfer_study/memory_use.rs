@@ -1,5 +1,5 @@
-//! Memory at the two ends (the paper's section 5), what `auto` makes of a lack of it, and files behind the intermediate
-//! rows.
+//! Memory at the two ends (the paper's section 5), what `auto` makes of a lack of it, and files behind the
+//! intermediate rows.
 
 use conformance::study::{Outcome, Study, rounded};
 use engine::Session;
@@ -30,7 +30,7 @@ fn fill(study: &Study) -> Outcome<()> {
         ))?;
     }
     // As the paper's system has it: the probed side is the one that is written first, and tables are hash tables with
-    // their rows beside them.
+    // separate rows.
     study.run("SET build_side = 'off'; SET dense_keys = 'off'; SET table_payload = 'off'; SET late_materialization = 'off'")?;
     Ok(())
 }
@@ -63,8 +63,8 @@ fn measure(study: &mut Study, memory: &str, unit: &str) -> Outcome<u64> {
     Ok(bytes)
 }
 
-/// A cascade of one selection and three probes with ample memory, and with nine tenths of what the low end needs: operators use
-/// files from four fifths of the limit on.
+/// A cascade of one selection and three probes with ample memory, and with nine tenths of what the low end needs:
+/// operators use files from four fifths of the limit on.
 pub fn memory(study: &mut Study) -> Outcome<()> {
     fill(study)?;
     let low = measure(study, "ample", "vector")?;

@@ -6,22 +6,32 @@ use serde_json::Value as Json;
 
 /// An operator with what it did.
 pub struct Node {
+    /// The operator with its arguments, as EXPLAIN shows it.
     pub title: String,
+    /// Rows of its output.
     pub rows: f64,
+    /// Work orders that it ran as.
     pub work_orders: f64,
+    /// Time of its work orders.
     pub milliseconds: f64,
     /// Rows, bytes and units that it handed on otherwise than by `vector`.
     pub transferred: Option<Transferred>,
     /// How they were handed on.
     pub by: Option<String>,
+    /// Bytes that it wrote to temporary files.
     pub spilled_bytes: f64,
+    /// The operators that feed it.
     pub inputs: Vec<Node>,
 }
 
+/// What a node of a plan handed on in total.
 #[derive(Clone, Copy)]
 pub struct Transferred {
+    /// Units of transfer.
     pub units: f64,
+    /// Rows in those units.
     pub rows: f64,
+    /// Bytes in those units.
     pub bytes: f64,
 }
 
@@ -48,6 +58,7 @@ impl Node {
         }
     }
 
+    /// Whether the operator is a scan of that table.
     pub fn scans(&self, table: &str) -> bool {
         self.title.split_whitespace().take(2).eq(["TableScan", table])
     }

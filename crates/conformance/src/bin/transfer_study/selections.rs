@@ -1,4 +1,4 @@
-//! How much selections let through (the paper's tables 2 and 3), and the cost model beside measurements.
+//! How much selections let through (the paper's tables 2 and 3), and the cost model compared with measurements.
 
 use conformance::study::{Outcome, Study, queries, rounded};
 use operators::transfer::{machine, model};
@@ -15,7 +15,7 @@ fn selected(parts: &[Node], table: &str) -> Option<Transferred> {
     scans.filter_map(|node| node.transferred).max_by(|a, b| a.bytes.total_cmp(&b.bytes))
 }
 
-/// Selectivity x projectivity, by what really goes into tables; with the filters of joins beside it.
+/// Selectivity x projectivity, by what really goes into tables; with the filters of joins in addition.
 pub fn selectivity(study: &mut Study) -> Outcome<()> {
     let scale = load(study, "compressed_column", None)?;
     study.run("SET unit_of_transfer = 'table'")?;
@@ -51,8 +51,8 @@ pub fn selectivity(study: &mut Study) -> Outcome<()> {
     Ok(())
 }
 
-/// A selection whose output is probed, by unit, size and workers: nanoseconds a byte handed on over those of `vector`,
-/// as measured and as the model has them.
+/// A selection whose output is probed, by unit, size and workers: nanoseconds a byte handed on over those of
+/// `vector`, as measured and as the model has them.
 pub fn model(study: &mut Study) -> Outcome<()> {
     let constants = machine::measure(256 << 20);
     let rows = study.rows;

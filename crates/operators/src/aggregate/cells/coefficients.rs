@@ -1,10 +1,10 @@
 //! What a form comes to in each cell: numbers to multiply the sums of codes with, and proofs that nothing overflows.
 //!
-//! A row's value in a cell is `constant + factor0 * column0 + factor1 * column1 + ...`, so the sum over the cell's rows
-//! is `constant * rows + factor0 * sum(column0) + ...`. A column is a line over its codes, `base + step * code`, which
-//! moves into constants and factors. Each operation of the expression is looked at in each cell with the ends of its
-//! columns: if some row could leave the operation's type, there are no coefficients, and rows are computed one by one,
-//! which tells whether one does.
+//! A row's value in a cell is `constant + factor0 * column0 + factor1 * column1 + ...`, so the sum over the cell's
+//! rows is `constant * rows + factor0 * sum(column0) + ...`. A column is a line over its codes, `base + step * code`,
+//! which moves into constants and factors. Each operation of the expression is looked at in each cell with the ends
+//! of its columns: if some row could leave the operation's type, there are no coefficients, and rows are computed one
+//! by one, which tells whether one does.
 
 use types::Value;
 use vector::Vector;
@@ -14,8 +14,11 @@ use super::form::{Form, fits};
 /// A summed column of a block: its line over the codes, and the greatest magnitude of a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ColumnLine {
+    /// The value of code 0.
     pub base: i64,
+    /// The difference between the values of neighbouring codes.
     pub step: i64,
+    /// The greatest absolute value in the column.
     pub magnitude: u128,
 }
 
@@ -62,10 +65,13 @@ struct Linear {
     null: Vec<bool>,
 }
 
+/// The cells of a batch, and the columns that are summed in them.
 pub(super) struct Cells<'a> {
+    /// The number of cells.
     pub cells: usize,
     /// The results of the program over the cells.
     pub values: &'a [Vector],
+    /// The summed columns, by the column numbers of the form.
     pub columns: &'a [ColumnLine],
 }
 

@@ -5,8 +5,9 @@
 //!                                        sum over the cell's rows:  c * sum(price)
 //! ```
 //! `Split::form` takes an expression apart: what depends on the cell alone becomes a result of a program over the
-//! cells' values, and around it only what keeps a sum of columns one is allowed. That a product distributes over a sum
-//! is exact on integers and decimals of one scale; everything else (floating point, division, rounding) is refused.
+//! cells' values, and around it only what keeps a sum of columns one is allowed. That a product distributes over a
+//! sum is exact on integers and decimals of one scale; everything else (floating point, division, rounding) is
+//! refused.
 
 use std::collections::BTreeSet;
 
@@ -55,6 +56,7 @@ pub(in crate::aggregate) fn fits(ty: Type, magnitude: u128) -> bool {
 pub(super) struct Split {
     /// Positions in the input; the first ones of the cells' values.
     pub dimensions: Vec<usize>,
+    /// Positions in the input of the columns whose codes are summed.
     pub columns: Vec<usize>,
     /// Over the dimensions: `Input(i)` is the i-th of them.
     pub of_cells: Vec<Expr>,
@@ -145,6 +147,7 @@ impl Split {
 }
 
 impl Form {
+    /// Whether the value depends on a summed column, and not on the cell alone.
     pub fn has_columns(&self) -> bool {
         match self {
             Form::Cell(_) => false,
@@ -175,8 +178,8 @@ fn is_repeatable(expression: &Expr) -> bool {
 }
 
 /// The dimensions that the expressions need: inputs that must be small, chosen so that the product of their sizes is
-/// small, and those of `needed`. `size`: of an input as a dimension, `None` when it cannot be one. `None`: there is no
-/// such choice.
+/// small, and those of `needed`. `size`: of an input as a dimension, `None` when it cannot be one. `None`: there is
+/// no such choice.
 pub(super) fn dimensions(
     expressions: &[&Expr],
     needed: Vec<usize>,

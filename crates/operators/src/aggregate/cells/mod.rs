@@ -42,7 +42,7 @@ pub(super) struct CellArguments {
     arguments: Vec<Option<Expr>>,
     /// Positions of all inputs that the keys and arguments need.
     inputs: Vec<usize>,
-    /// Of inputs that are only counted.
+    /// Inputs that are only counted, not summed.
     counted: Vec<usize>,
     /// Names of the input's columns, for EXPLAIN ANALYZE.
     names: Vec<String>,
@@ -295,8 +295,8 @@ fn codes(batch: &Batch, at: usize) -> Result<&Codes> {
 }
 
 impl LocalGroups {
-    /// Adds a batch of codes by cells; false, with nothing changed, when it has to go another way. `masks`: that may be
-    /// masks.
+    /// Adds a batch of codes by cells; false, with nothing changed, when it has to go another way. `masks`: that may
+    /// be masks.
     pub(super) fn consume_cells(
         &mut self,
         aggregate: &Aggregate,

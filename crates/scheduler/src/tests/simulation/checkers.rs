@@ -17,9 +17,9 @@ pub(super) enum Violation {
     TooManyWorkers(usize),
     /// It was served although one of a higher priority had work, and it was not starving.
     PassedHigher(usize),
-    /// Work was done far from its data though it was to be left to who is near.
+    /// Work was done far from its data though it was to be left to near workers.
     LeftItsNode(usize),
-    /// It ended for want of memory beside others that had some.
+    /// It ended for want of memory while others had some.
     FailedForMemory(usize),
     /// It did not get its share over some two seconds.
     Unfair(usize),
@@ -37,6 +37,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
+    /// Adds what each account had been charged at `now`, by position.
     pub fn sample(&mut self, now: u64, charged: Vec<u64>) {
         self.samples.push((now, charged));
     }

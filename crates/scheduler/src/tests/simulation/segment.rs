@@ -16,6 +16,7 @@ pub(super) struct SimSegment {
     pub continue_after: u64,
     /// Fed by a producer instead of having its units from the start.
     pub streamed: bool,
+    /// The streaming consumer that gets a unit for each of its own.
     pub feeds: Option<Arc<SimSegment>>,
     /// Memory nodes that its units lie on.
     pub nodes: usize,
@@ -27,6 +28,7 @@ pub(super) struct SimSegment {
 }
 
 impl SimSegment {
+    /// A segment of one node that is not streamed; other fields are set afterwards.
     pub fn new(units: u64, unit_nanoseconds: u64, unit_bytes: i64) -> Self {
         SimSegment {
             unit_nanoseconds,
@@ -43,6 +45,7 @@ impl SimSegment {
         }
     }
 
+    /// Its units in all, those not fed yet included.
     pub fn units(&self) -> u64 {
         self.executed.len() as u64
     }

@@ -1,4 +1,8 @@
-//! One history: what happens when, and who does what then.
+//! One history: events in virtual time, and what the real scheduler and the simulated workers do at each.
+//!
+//! [`World::run`] takes the earliest event, handles it, lets idle workers choose and claim, and checks the promises:
+//! units executed once, shares, priorities, limits, nodes, memory. All chance comes from one `Random`, so that a seed
+//! is one history; a planted [`Fault`] shows that the checks find it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -22,7 +26,7 @@ use crate::{QueryControl, Stopped};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
-/// Of the simulated machine.
+/// Bytes of memory of the simulated machine.
 const MEMORY: u64 = 1 << 30;
 /// A history that is not over then hangs.
 const LAST_MOMENT: u64 = 600 * SECOND;
@@ -56,10 +60,11 @@ pub(super) enum Fault {
 }
 
 pub(super) struct History {
+    /// Promises that were broken; none in a good history.
     pub violations: Vec<Violation>,
     /// Queries that ended, whichever way.
     pub ended: usize,
-    /// A hash of every order claimed, by whom and when.
+    /// A hash of every order claimed, with its worker and time.
     pub trace: u64,
 }
 
@@ -112,7 +117,7 @@ struct SimQuery {
     predicted: u64,
     /// It could not have waited for longer than since then.
     served: u64,
-    /// The same, as seen when somebody was chosen.
+    /// The same, as seen at the last choice.
     fed: u64,
     inside: usize,
     /// When an order of it was last claimed, or it began.
@@ -176,6 +181,7 @@ impl Host for Inside<'_> {
 }
 
 impl World {
+    /// A world at its beginning, with all queries of the scenario planned.
     pub fn new(seed: u64, scenario: Scenario, fault: Option<Fault>) -> Self {
         let mut random = Random(seed);
         let workers = 1 + random.below(4) as usize;
@@ -368,6 +374,7 @@ impl World {
         self.queries.len() - 1
     }
 
+    /// Runs the history to its end, or to `LAST_MOMENT`, when it hangs.
     pub fn run(mut self) -> History {
         while let Some(Reverse((time, _, event))) = self.events.pop() {
             if time > LAST_MOMENT {
