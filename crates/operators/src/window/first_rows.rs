@@ -16,8 +16,9 @@ use vector::Vector;
 
 /// For larger k a list is too slow; the sort does it.
 pub(super) const FIRST_MAX: u64 = 64;
-/// After so many rows it has to have dropped a share of them.
+/// After so many rows, and after so many times the rows that are kept in any case, it has to have dropped a share.
 const TRIED_ROWS: usize = 1 << 16;
+const TRIED_SHARE: usize = 4;
 const DROPPED_SHARE_MIN: usize = 4;
 /// Keys and table of a worker take at most this.
 const BYTES_MAX: usize = 64 << 20;
@@ -51,7 +52,9 @@ impl FirstRows {
     /// Whether going on is worth it.
     pub(super) fn pays(&self) -> bool {
         let bytes = self.table.bytes() + self.least.capacity() * size_of::<u128>();
-        bytes <= BYTES_MAX && (self.rows < TRIED_ROWS || self.dropped >= self.rows / DROPPED_SHARE_MIN)
+        // Rows are dropped once their partition has had its first ones.
+        let tried = TRIED_ROWS.max(TRIED_SHARE * self.least.len());
+        bytes <= BYTES_MAX && (self.rows < tried || self.dropped >= self.rows / DROPPED_SHARE_MIN)
     }
     /// The rows of a batch that may count, by their partition's columns and their keys; `None` for all.
     pub(super) fn retain(
