@@ -82,7 +82,7 @@ settings! {
     projection_push_down,
     /// Comparisons of a column with constants are evaluated inside the blocks.
     block_predicates,
-    /// ORDER BY with LIMIT keeps only the first rows.
+    /// ORDER BY with LIMIT keeps only the first rows, a filter on row_number() or rank() those of each partition.
     top_k,
     /// Group keys that another group key determines are not hashed.
     group_key_reduction,

@@ -4,9 +4,13 @@
 //! at a time, after the one before has run, so that a statement sees the tables made before it. Names are resolved
 //! through `Relations`, which the engine implements over its catalog; nothing here knows the catalog or execution.
 //!
-//! The parser is `sqlparser` with PostgreSQL's grammar, and scalar functions without a kernel of ours are typed by
-//! DataFusion's function library; neither shows in the public interface. Binding, typing and the removal of
-//! correlated subqueries are ours (`bind`): docs/decisions/sql-binder.md says why.
+//! ```text
+//!  text -> syntax::tree (crate syntax) -> convert -> nodes of sqlparser, asides -> bind, statement -> plan::Statement
+//! ```
+//! The grammar is the crate `syntax`'s. The binder still reads the nodes of `sqlparser`, which `convert` makes; macros,
+//! types, sequences and databases are planned from the tree itself (`statement::own`). Scalar functions without a kernel
+//! of ours are typed by DataFusion's function library. Neither library shows in the public interface. Binding, typing and
+//! the removal of correlated subqueries are ours (`bind`): docs/decisions/sql-binder.md and parser.md say why.
 //!
 //! Every failure is a `types::Error` with an SQLSTATE and, where there is a place to point at, a position in the text
 //! that was given to `split`. No input may panic or exhaust the stack (`stack`).

@@ -38,7 +38,7 @@ struct NewWide {
 }
 
 impl NewWide {
-    /// The arguments that `sql::upkeep_syntax` makes of the statement.
+    /// The arguments that the converter of `sql` makes of the statement.
     fn of(texts: &[&str]) -> Option<NewWide> {
         let name = |schema: &str, name: &str| ObjectName {
             schema: (!schema.is_empty()).then(|| schema.to_owned()),

@@ -281,12 +281,13 @@ impl Collected {
     }
     /// Bytes held, with the copy that finishing will make.
     pub fn bytes(&self) -> usize {
-        // Arranging copies the values at the end, when nothing can be refused any more.
+        // Arranging copies the values at the end, when nothing can be refused any more, and choosing those of a group
+        // once more.
         let values = match &self.values {
-            Values::Integers(v) => v.capacity() * 16,
-            Values::Wide(v) => v.capacity() * 32,
-            Values::Floats(v) => v.capacity() * 16,
-            Values::Texts(v) => v.bytes_held() + v.len() * 4,
+            Values::Integers(v) => v.capacity() * 24,
+            Values::Wide(v) => v.capacity() * 48,
+            Values::Floats(v) => v.capacity() * 24,
+            Values::Texts(v) => v.bytes_held() + v.len() * 8,
         };
         self.groups.capacity() * 4 + values
     }

@@ -49,12 +49,15 @@ impl FirstRows {
             dropped: 0,
         }
     }
+    /// Bytes of the table and the keys.
+    pub(super) fn bytes(&self) -> usize {
+        self.table.bytes() + self.least.capacity() * size_of::<u128>()
+    }
     /// Whether going on is worth it.
     pub(super) fn pays(&self) -> bool {
-        let bytes = self.table.bytes() + self.least.capacity() * size_of::<u128>();
         // Rows are dropped once their partition has had its first ones.
         let tried = TRIED_ROWS.max(TRIED_SHARE * self.least.len());
-        bytes <= BYTES_MAX && (self.rows < tried || self.dropped >= self.rows / DROPPED_SHARE_MIN)
+        self.bytes() <= BYTES_MAX && (self.rows < tried || self.dropped >= self.rows / DROPPED_SHARE_MIN)
     }
     /// The rows of a batch that may count, by their partition's columns and their keys; `None` for all.
     pub(super) fn retain(

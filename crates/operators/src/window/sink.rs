@@ -65,7 +65,7 @@ impl Sink for WindowSink {
         let kept = local_state::<Kept>(local);
         let (rows, ends) = if window.hash_partitions > 1 {
             let mut columns = work.query.evaluate(&window.key_program, &batch)?;
-            if let Some(wanted) = kept.wanted(window, &columns, batch.rows)? {
+            if let Some(wanted) = kept.wanted(window, &columns, batch.rows, work)? {
                 batch = batch.gather(&wanted);
                 columns = columns.iter().map(|column| column.gather(&wanted)).collect();
             }
@@ -120,7 +120,13 @@ impl Sink for WindowSink {
 
 impl Kept {
     /// The rows that a filter above may let through, by the results of the key program; `None` for all.
-    fn wanted(&mut self, window: &Window, keys: &[Vector], rows: usize) -> Result<Option<Vec<u32>>> {
+    fn wanted(
+        &mut self,
+        window: &Window,
+        keys: &[Vector],
+        rows: usize,
+        work: &Work<'_>,
+    ) -> Result<Option<Vec<u32>>> {
         let Some((first, layout)) = window.first.as_ref().filter(|_| !self.all) else { return Ok(None) };
         let (partition, order) = keys.split_at(window.parts);
         let shape = shape(&window.keys[window.parts..]);
@@ -128,7 +134,8 @@ impl Kept {
         let partition: Vec<Vector> = partition.iter().map(Vector::flatten).collect();
         let looking = self.first.get_or_insert_with(|| FirstRows::new(*first, layout));
         let wanted = looking.retain(layout, &partition, &order)?;
-        if !looking.pays() {
+        // Short of memory, room is for the rows, which can go to files.
+        if !looking.pays() || work.query.should_spill(looking.bytes(), 0) {
             (self.first, self.all) = (None, true);
         }
         Ok(wanted)

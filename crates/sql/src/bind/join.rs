@@ -43,7 +43,7 @@ impl<'a> Binder<'a> {
             O::FullOuter(c) => (JoinKind::Full, c),
             O::Semi(c) | O::LeftSemi(c) => (JoinKind::LeftSemi, c),
             O::Anti(c) | O::LeftAnti(c) => (JoinKind::LeftAnti, c),
-            // What POSITIONAL became: see `borrowed_syntax`.
+            // What POSITIONAL became: see `convert::join`.
             O::CrossApply => return self.positional_join(left, entries, right),
             _ => return Err(Error::unsupported("this kind of join is not supported")),
         };

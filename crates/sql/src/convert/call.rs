@@ -101,7 +101,7 @@ impl Converter<'_> {
         if let Some(worded) = self.worded_call(call, at)? {
             return Ok(worded);
         }
-        /// A call with its arguments, FILTER, WITHIN GROUP and OVER.
+        // A call with its arguments, FILTER, WITHIN GROUP and OVER.
         Ok(ast::Expr::Function(self.call(call)?))
     }
 

@@ -157,11 +157,8 @@ impl Converter<'_> {
         alias: &tree::TableAlias,
         function: Option<&tree::Name>,
     ) -> Result<ast::TableAlias> {
-        let tree::TableAlias { name, columns, first } = alias;
-        let explicit = match name {
-            Some(name) => *first || self.said_as(name),
-            None => true,
-        };
+        // A name before what it names says the same.
+        let tree::TableAlias { name, columns, first: _ } = alias;
         let Some(name) = name.as_ref().or(function) else {
             let at = columns.first().map(|column| column.name.span).unwrap_or_default();
             return Err(self.unsupported("a list of columns without a name before it", at));
@@ -171,7 +168,7 @@ impl Converter<'_> {
             Ok(ast::TableAliasColumnDef { name: ident(name), data_type })
         });
         Ok(ast::TableAlias {
-            explicit,
+            explicit: true,
             name: self.label(name),
             columns: columns.collect::<Result<_>>()?,
             at: None,

@@ -1,4 +1,4 @@
-//! MERGE, and what stands for its clauses that the binder's tree has no place for (see `merge_syntax`).
+//! MERGE, and what stands for its clauses that the binder's tree has no place for (names in `made`, places in `asides`).
 //!
 //! A star in UPDATE or INSERT becomes the internal names `EVERY` and `EVERY_BY_NAME`; THEN ERROR becomes an
 //! assignment of its message to the internal column `REFUSAL`. A clause that does nothing becomes another one, whose
@@ -28,7 +28,7 @@ impl Converter<'_> {
     pub(crate) fn merge(&self, merge: &tree::Merge) -> Result<ast::Statement> {
         let tree::Merge { with, table, alias, source, condition, clauses, returning, span } = merge;
         let target = alias.as_ref().map(|name| ast::TableAlias {
-            explicit: self.said_as(name),
+            explicit: true,
             name: ident(name),
             columns: vec![],
             at: None,

@@ -204,16 +204,6 @@ impl Converter<'_> {
         }
     }
 
-    /// Whether AS stands right before a name.
-    pub(super) fn said_as(&self, name: &tree::Name) -> bool {
-        let before = self.text.as_bytes().get(..name.span.start as usize).unwrap_or_default();
-        let before = before.trim_ascii_end();
-        let word = before.len().saturating_sub(2);
-        let begins = word.checked_sub(1).and_then(|at| before.get(at)).copied().unwrap_or(b' ');
-        before.get(word..).is_some_and(|last| last.eq_ignore_ascii_case(b"as"))
-            && !(begins.is_ascii_alphanumeric() || begins == b'_')
-    }
-
     fn order_by(&self, items: &[tree::OrderItem]) -> Result<Option<ast::OrderBy>> {
         let kind = match items {
             [] => return Ok(None),
