@@ -1,21 +1,21 @@
-//! Type names as the parser has them, to types.
+//! Types as they are written, to types.
 //!
-//! `column_type` resolves a name to a type: built-in names, aliases of other systems, nested types by their text
-//! (`type_names`), and types of CREATE TYPE through `Relations`. A type may ask for a limit that the engine's types
+//! `column_type` resolves a name to a type: built-in names, aliases of other systems, nested types (`type_names`), and
+//! types of CREATE TYPE through `Relations`. A type may ask for a limit that the engine's types
 //! do not keep, such as TIMESTAMP(3); `limited` splits it off, and casts and CHECKs apply it. Called for casts,
 //! columns and parameters.
 
 use std::borrow::Cow;
 
-use sqlparser::ast::{
-    ArrayElemTypeDef, CharacterLength, DataType, EnumMember, ExactNumberInfo, Ident, IntervalFields,
-    ObjectName, TimezoneInfo,
-};
+use syntax::Span;
+use syntax::tree::{self, Expr, ExprKind, IntervalField, Literal, TypeKind, TypeName};
 use types::bits::BITS_MAX;
+use types::interval_text::Unit;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type};
 
 use crate::bind::folded;
+use crate::bind::refusal::{unsupported, wrong};
 use crate::{Relations, type_names};
 
 /// Longest CHAR(n) and VARCHAR(n), PostgreSQL's.
@@ -62,28 +62,47 @@ pub(crate) enum Limit {
 }
 
 /// The type without such a limit, and the limit: a cast keeps it, and so does a column with a CHECK.
-pub(crate) fn limited(name: &DataType) -> (Cow<'_, DataType>, Option<Limit>) {
-    use DataType as D;
-    let (plain, limit) = match name {
-        D::Time(Some(digits @ 0..6), zone) => (D::Time(None, *zone), Limit::Digits(*digits)),
-        D::Timestamp(Some(digits @ 0..6), zone) => (D::Timestamp(None, *zone), Limit::Digits(*digits)),
-        D::Datetime(Some(digits @ 0..6)) => (D::Datetime(None), Limit::Digits(*digits)),
-        D::Array(ArrayElemTypeDef::SquareBracket(element, Some(length))) => {
-            (D::Array(ArrayElemTypeDef::SquareBracket(element.clone(), None)), Limit::Length(*length))
+pub(crate) fn limited(name: &TypeName) -> (Cow<'_, TypeName>, Option<Limit>) {
+    let TypeName { kind, lists, span } = name;
+    if let Some((last, inner)) = lists.split_last() {
+        let Some(length) = last else { return (Cow::Borrowed(name), None) };
+        let lists = inner.iter().copied().chain([None]).collect();
+        let plain = TypeName { kind: kind.clone(), lists, span: *span };
+        return (Cow::Owned(plain), Some(Limit::Length(*length)));
+    }
+    let (kind, limit) = match kind {
+        TypeKind::Moment { name, precision: Some(digits @ 0..6), zone } => {
+            let plain = TypeKind::Moment { name: name.clone(), precision: None, zone: *zone };
+            (plain, Some(Limit::Digits(u64::from(*digits))))
         }
-        D::Custom(custom, arguments) if arguments.is_empty() => match unquoted(custom).as_deref() {
-            Some("timestamp_s") => (D::Timestamp(None, TimezoneInfo::None), Limit::Digits(0)),
-            Some("timestamp_ms") => (D::Timestamp(None, TimezoneInfo::None), Limit::Digits(3)),
-            Some("timestamp_us") => return (Cow::Owned(D::Timestamp(None, TimezoneInfo::None)), None),
-            _ => return (Cow::Borrowed(name), None),
-        },
+        TypeKind::Named { name: path, modifiers } => {
+            let timestamp = |span| TypeKind::Moment {
+                name: tree::Name { text: "TIMESTAMP".into(), quoted: false, span },
+                precision: None,
+                zone: None,
+            };
+            match (unquoted(path).as_deref(), modifiers.as_slice()) {
+                (Some("timestamptz" | "timetz" | "datetime"), [digits]) => match number(digits) {
+                    Some(digits @ 0..6) => {
+                        let plain = TypeKind::Named { name: path.clone(), modifiers: vec![] };
+                        (plain, Some(Limit::Digits(digits.unsigned_abs())))
+                    }
+                    _ => return (Cow::Borrowed(name), None),
+                },
+                (Some("timestamp_s"), []) => (timestamp(*span), Some(Limit::Digits(0))),
+                (Some("timestamp_ms"), []) => (timestamp(*span), Some(Limit::Digits(3))),
+                (Some("timestamp_us"), []) => (timestamp(*span), None),
+                _ => return (Cow::Borrowed(name), None),
+            }
+        }
         _ => return (Cow::Borrowed(name), None),
     };
-    (Cow::Owned(plain), Some(limit))
+    (Cow::Owned(TypeName { kind, lists: vec![], span: *span }), limit)
 }
 
 /// Where a limit cannot be kept.
-pub(crate) fn refuse_limit(name: &DataType, limit: Limit) -> Error {
+pub(crate) fn refuse_limit(name: &TypeName, limit: Limit) -> Error {
+    let name = shown(name);
     match limit {
         Limit::Digits(digits) => Error::unsupported(format!(
             "{name}: a column keeps microseconds, not {digits} digits of a second"
@@ -96,138 +115,386 @@ pub(crate) fn refuse_limit(name: &DataType, limit: Limit) -> Error {
     }
 }
 
-/// The type that a name says; `relations` know those of CREATE TYPE.
-pub(crate) fn column_type(name: &DataType, relations: &dyn Relations) -> Result<Type> {
-    use DataType as D;
+/// Whether a type is written BOOLEAN or BOOL.
+pub(crate) fn is_boolean(name: &TypeName) -> bool {
+    match &name.kind {
+        TypeKind::Named { name: path, .. } => {
+            name.lists.is_empty() && matches!(unquoted(path).as_deref(), Some("boolean" | "bool"))
+        }
+        _ => false,
+    }
+}
+
+/// The type that a name says; `text` is what it stands in, and `relations` know those of CREATE TYPE.
+pub(crate) fn column_type(text: &str, name: &TypeName, relations: &dyn Relations) -> Result<Type> {
     if let (_, Some(limit)) = limited(name) {
         return Err(refuse_limit(name, limit));
     }
-    let ty = match name {
-        D::Boolean | D::Bool => Type::Boolean,
-        D::SmallInt(_) | D::Int2(_) | D::Int16 => Type::SmallInt,
-        D::Int(_) | D::Integer(_) | D::Int4(_) | D::Int32 => Type::Integer,
-        D::BigInt(_) | D::Int8(_) | D::Int64 => Type::BigInt,
-        D::TinyInt(None) => Type::TinyInt,
-        D::UTinyInt | D::UInt8 | D::TinyIntUnsigned(None) => Type::UTinyInt,
-        D::USmallInt | D::UInt16 | D::SmallIntUnsigned(None) | D::Int2Unsigned(None) => Type::USmallInt,
-        D::UInt32 | D::IntUnsigned(None) | D::IntegerUnsigned(None) | D::Int4Unsigned(None) => Type::UInteger,
-        D::UBigInt | D::UInt64 | D::BigIntUnsigned(None) | D::Int8Unsigned(None) => Type::UBigInt,
-        D::HugeInt | D::Int128 => Type::HugeInt,
-        D::Real | D::Float4 | D::Float32 => Type::Real,
-        D::Float(ExactNumberInfo::Precision(bits)) if (1..=24).contains(bits) => Type::Real,
-        D::Float(ExactNumberInfo::None) | D::DoublePrecision | D::Float8 | D::Float64 => Type::Double,
-        D::Float(ExactNumberInfo::Precision(bits)) if (25..=53).contains(bits) => Type::Double,
-        D::Double(_) => Type::Double,
-        D::Decimal(info) | D::Numeric(info) | D::Dec(info) => decimal(info)?,
-        D::Char(length) | D::Character(length) => Type::Char(characters(length.as_ref(), 1)?),
-        D::Varchar(None) | D::CharacterVarying(None) | D::CharVarying(None) | D::Nvarchar(None) => Type::Text,
-        D::Varchar(length) | D::CharacterVarying(length) | D::CharVarying(length) | D::Nvarchar(length) => {
-            Type::Varchar(characters(length.as_ref(), 1)?)
+    let TypeName { kind, lists, span } = name;
+    if let Some((_, inner)) = lists.split_last() {
+        let element = TypeName { kind: kind.clone(), lists: inner.to_vec(), span: *span };
+        return Type::list(column_type(text, &element, relations)?);
+    }
+    Ok(match kind {
+        TypeKind::Named { name: path, modifiers } => {
+            let word = unquoted(path).map(|word| word.to_ascii_uppercase()).unwrap_or_default();
+            let numbers = Modifiers { text, name: &word, list: modifiers, at: *span };
+            match own_type(&word, &numbers, name)? {
+                Some(ty) => ty,
+                None => return other_type(path, &numbers, relations),
+            }
         }
-        D::Text | D::String(None) => Type::Text,
-        D::Date => Type::Date,
-        D::Time(precision, zone) if is_plain(zone) => {
-            fraction(*precision, name)?;
-            Type::Time
+        TypeKind::Moment { name: word, precision, zone } => {
+            fraction(precision.map(i64::from), name)?;
+            match (word.text.eq_ignore_ascii_case("time"), zone == &Some(true)) {
+                (true, false) => Type::Time,
+                (true, true) => Type::TimeTz,
+                (false, false) => Type::Timestamp,
+                (false, true) => Type::TimestampTz,
+            }
         }
-        D::Time(precision, _) => {
-            fraction(*precision, name)?;
-            Type::TimeTz
-        }
-        D::Bit(length) => Type::Bit(bits(*length, 1)?),
-        D::BitVarying(length) | D::VarBit(length) => Type::VarBit(bits(*length, 0)?),
-        D::Timestamp(precision, zone) => {
-            fraction(*precision, name)?;
-            if is_plain(zone) { Type::Timestamp } else { Type::TimestampTz }
-        }
-        D::Datetime(None) => Type::Timestamp,
-        D::Bytea | D::Blob(None) => Type::Bytea,
-        D::Uuid => Type::Uuid,
-        D::JSON => Type::Json,
-        D::JSONB => Type::Jsonb,
-        D::Array(
-            ArrayElemTypeDef::SquareBracket(element, _)
-            | ArrayElemTypeDef::AngleBracket(element)
-            | ArrayElemTypeDef::Parenthesis(element),
-        ) => Type::list(column_type(element, relations)?)?,
-        D::Custom(name, _) if nested_name(name).is_some() => {
-            type_names::named(nested_name(name).unwrap_or_default(), relations)?
-        }
-        D::Custom(name, arguments) if arguments.is_empty() && other_name(name).is_some() => {
-            other_name(name).unwrap_or(Type::Integer)
-        }
-        D::Interval { fields, precision } => {
-            fraction(*precision, name)?;
-            match fields {
+        TypeKind::Interval { fields, precision } => {
+            let range = interval_range(fields.as_ref(), text, *span)?;
+            let digits = precision.or(fields.and_then(|fields| fields.precision));
+            fraction(digits.map(i64::from), name)?;
+            match range {
                 None => Type::Interval,
-                Some(IntervalFields::Month | IntervalFields::YearToMonth) => Type::IntervalYearMonth,
-                Some(IntervalFields::Second | IntervalFields::DayToSecond) => Type::IntervalDayTime,
+                Some((Unit::Year | Unit::Month, Unit::Month)) => Type::IntervalYearMonth,
+                Some((Unit::Day | Unit::Second, Unit::Second)) => Type::IntervalDayTime,
                 // No type keeps to these; a cast cuts the value (`bind/intervals.rs`).
                 Some(_) => {
-                    let message = format!("no column is restricted to {name}");
+                    let message = format!("no column is restricted to {}", shown(name));
                     return Err(Error::unsupported(message)
                         .with_hint("INTERVAL, INTERVAL YEAR TO MONTH and INTERVAL DAY TO SECOND are types"));
                 }
             }
         }
-        D::Enum(members, None) => enumeration(members)?,
-        D::Custom(name, arguments) => {
-            if let Some(ty) = user_type(name, relations)? {
-                if !arguments.is_empty() {
-                    let error = Error::new(
-                        SqlState::SyntaxError,
-                        format!("type modifier is not allowed for type \"{name}\""),
-                    );
-                    return Err(error);
-                }
-                return Ok(ty);
-            }
-            let error = Error::new(SqlState::UndefinedObject, format!("type \"{name}\" does not exist"));
-            let shown = name.to_string().to_uppercase();
-            if let Some((_, ours)) = INSTEAD.iter().find(|(theirs, _)| shown.starts_with(theirs)) {
-                return Err(error.with_hint(format!("{ours} holds its values")));
-            }
-            let own = relations.type_names(None);
-            let near = types::names::nearest(&shown, TYPE_NAMES).map(str::to_owned).or_else(|| {
-                types::names::nearest(&name.to_string(), own.iter().map(String::as_str)).map(str::to_owned)
-            });
-            return Err(match near {
-                Some(near) => error.with_hint(format!("did you mean {near}?")),
-                None => error,
-            });
+        TypeKind::Struct { .. } | TypeKind::Map(..) | TypeKind::List(_) => {
+            type_names::nested(text, name, relations)?
         }
-        other => {
-            let error = Error::unsupported(format!("type {other} is not supported"));
-            let shown = other.to_string().to_uppercase();
-            let instead = INSTEAD.iter().find(|(theirs, _)| shown.starts_with(theirs));
-            return Err(match instead {
-                Some((_, ours)) => error.with_hint(format!("{ours} holds its values")),
-                None => error,
-            });
+        TypeKind::Union(_) => return Err(unsupported("the type UNION", text, *span)),
+        TypeKind::Enum(labels) => {
+            Type::enumeration(None, labels.iter().map(|label| label.text.to_string()).collect())?
         }
-    };
-    Ok(ty)
+    })
 }
 
-/// `ENUM('a', 'b')`.
-fn enumeration(members: &[EnumMember]) -> Result<Type> {
-    let label = |member: &EnumMember| match member {
-        EnumMember::Name(label) => Ok(label.clone()),
-        EnumMember::NamedValue(label, _) => {
-            let message = format!("the label '{label}' of an enum is given a number");
-            Err(Error::unsupported(message).with_hint("labels are numbered in their order, from 0"))
+/// The first and the last part of what an interval is restricted to.
+pub(crate) fn interval_range(
+    fields: Option<&tree::IntervalFields>,
+    text: &str,
+    at: Span,
+) -> Result<Option<(Unit, Unit)>> {
+    use IntervalField as F;
+    let Some(tree::IntervalFields { from, to, precision: _ }) = fields else { return Ok(None) };
+    Ok(Some(match (from, to) {
+        (F::Year, None) => (Unit::Year, Unit::Year),
+        (F::Month, None) => (Unit::Month, Unit::Month),
+        (F::Day, None) => (Unit::Day, Unit::Day),
+        (F::Hour, None) => (Unit::Hour, Unit::Hour),
+        (F::Minute, None) => (Unit::Minute, Unit::Minute),
+        (F::Second, None) => (Unit::Second, Unit::Second),
+        (F::Year, Some(F::Month)) => (Unit::Year, Unit::Month),
+        (F::Day, Some(F::Hour)) => (Unit::Day, Unit::Hour),
+        (F::Day, Some(F::Minute)) => (Unit::Day, Unit::Minute),
+        (F::Day, Some(F::Second)) => (Unit::Day, Unit::Second),
+        (F::Hour, Some(F::Minute)) => (Unit::Hour, Unit::Minute),
+        (F::Hour, Some(F::Second)) => (Unit::Hour, Unit::Second),
+        (F::Minute, Some(F::Second)) => (Unit::Minute, Unit::Second),
+        _ => return Err(unsupported("an interval of these fields", text, at)),
+    }))
+}
+
+/// A type under a name that the grammar of types knows; `None` of other names.
+fn own_type(word: &str, numbers: &Modifiers<'_>, name: &TypeName) -> Result<Option<Type>> {
+    let none = |given: Option<u64>, ty: Type| match given {
+        None => Ok(ty),
+        Some(_) => Err(no_type(name)),
+    };
+    Ok(Some(match word {
+        "FLOAT" => match numbers.exact()? {
+            Exact::Unsaid | Exact::Precision(25..=53) => Type::Double,
+            Exact::Precision(1..=24) => Type::Real,
+            _ => return Err(no_type(name)),
+        },
+        "DOUBLE" => numbers.exact().map(|_| Type::Double)?,
+        "NUMERIC" | "DECIMAL" | "DEC" => decimal(numbers.exact()?)?,
+        "TINYINT" => none(numbers.precision()?, Type::TinyInt)?,
+        "INT2" | "SMALLINT" => numbers.precision().map(|_| Type::SmallInt)?,
+        "INT" | "INT4" | "INTEGER" => numbers.precision().map(|_| Type::Integer)?,
+        "INT8" | "BIGINT" => numbers.precision().map(|_| Type::BigInt)?,
+        "VARCHAR" | "NVARCHAR" | "CHARACTER VARYING" | "CHAR VARYING" => match numbers.characters()? {
+            None => Type::Text,
+            length => Type::Varchar(characters(length, 1)?),
+        },
+        "CHARACTER" | "CHAR" => Type::Char(characters(numbers.characters()?, 1)?),
+        "BLOB" => none(numbers.precision()?, Type::Bytea)?,
+        "BIT" => Type::Bit(bits(numbers.precision()?, 1)?),
+        "BIT VARYING" | "VARBIT" => Type::VarBit(bits(numbers.precision()?, 0)?),
+        "DATETIME" => none(numbers.precision()?, Type::Timestamp)?,
+        "TIMESTAMPTZ" | "TIMETZ" => {
+            fraction(numbers.precision()?.and_then(|digits| i64::try_from(digits).ok()), name)?;
+            if word == "TIMETZ" { Type::TimeTz } else { Type::TimestampTz }
+        }
+        "STRING" => none(numbers.precision()?, Type::Text)?,
+        "BIGNUMERIC" | "BIGDECIMAL" => {
+            numbers.exact()?;
+            return Err(no_type(name));
+        }
+        "MEDIUMINT" | "CLOB" | "BINARY" | "BYTES" | "TIMESTAMP_NTZ" => {
+            numbers.precision()?;
+            return Err(no_type(name));
+        }
+        "VARBINARY" => {
+            numbers.characters()?;
+            return Err(no_type(name));
+        }
+        _ => return without_numbers(word, numbers, name),
+    }))
+}
+
+/// Types that have no numbers in brackets.
+fn without_numbers(word: &str, numbers: &Modifiers<'_>, name: &TypeName) -> Result<Option<Type>> {
+    let ty = match word {
+        "BOOLEAN" | "BOOL" => Some(Type::Boolean),
+        "REAL" | "FLOAT4" | "FLOAT32" => Some(Type::Real),
+        "DOUBLE PRECISION" | "FLOAT8" | "FLOAT64" => Some(Type::Double),
+        "INT16" => Some(Type::SmallInt),
+        "INT32" => Some(Type::Integer),
+        "INT64" => Some(Type::BigInt),
+        "INT128" | "HUGEINT" => Some(Type::HugeInt),
+        "UTINYINT" | "UINT8" => Some(Type::UTinyInt),
+        "USMALLINT" | "UINT16" => Some(Type::USmallInt),
+        "UINT32" => Some(Type::UInteger),
+        "UBIGINT" | "UINT64" => Some(Type::UBigInt),
+        "UUID" => Some(Type::Uuid),
+        "DATE" => Some(Type::Date),
+        "JSON" => Some(Type::Json),
+        "JSONB" => Some(Type::Jsonb),
+        // With numbers it is a name that nothing has.
+        "TEXT" if numbers.list.is_empty() => Some(Type::Text),
+        "BYTEA" => Some(Type::Bytea),
+        "INT256" | "UHUGEINT" | "UINT128" | "UINT256" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" | "DATE32"
+        | "REGCLASS" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "TRIGGER" | "SIGNED" | "UNSIGNED"
+        | "TSVECTOR" | "TSQUERY" => None,
+        _ => return Ok(None),
+    };
+    if !numbers.list.is_empty() {
+        let message = format!("type modifier is not allowed for type \"{}\"", word.to_lowercase());
+        return Err(wrong(message, numbers.text, numbers.at));
+    }
+    ty.map(Some).ok_or_else(|| no_type(name))
+}
+
+/// A type under another name: that of another system, or one of CREATE TYPE.
+fn other_type(name: &tree::Path, numbers: &Modifiers<'_>, relations: &dyn Relations) -> Result<Type> {
+    numbers.texts()?;
+    let plain = numbers.list.is_empty();
+    if plain && let Some(ty) = other_name(name) {
+        return Ok(ty);
+    }
+    if let Some(ty) = user_type(name, relations)? {
+        if !plain {
+            let message = format!("type modifier is not allowed for type \"{name}\"");
+            return Err(Error::new(SqlState::SyntaxError, message));
+        }
+        return Ok(ty);
+    }
+    let error = Error::new(SqlState::UndefinedObject, format!("type \"{name}\" does not exist"));
+    let shown = name.to_string().to_uppercase();
+    if let Some(ours) = instead(&shown) {
+        return Err(error.with_hint(ours));
+    }
+    let own = relations.type_names(None);
+    let near = types::names::nearest(&shown, TYPE_NAMES).map(str::to_owned).or_else(|| {
+        types::names::nearest(&name.to_string(), own.iter().map(String::as_str)).map(str::to_owned)
+    });
+    Err(match near {
+        Some(near) => error.with_hint(format!("did you mean {near}?")),
+        None => error,
+    })
+}
+
+/// The error for a type that the grammar knows and this engine has not.
+fn no_type(name: &TypeName) -> Error {
+    let shown = shown(name);
+    let error = Error::unsupported(format!("type {shown} is not supported"));
+    match instead(&shown.to_uppercase()) {
+        Some(ours) => error.with_hint(ours),
+        None => error,
+    }
+}
+
+/// What takes the values of a type of another system.
+fn instead(shown: &str) -> Option<String> {
+    let (_, ours) = INSTEAD.iter().find(|(theirs, _)| shown.starts_with(theirs))?;
+    Some(format!("{ours} holds its values"))
+}
+
+/// A type as messages have it: words in their usual case, numbers behind them.
+pub(crate) fn shown(name: &TypeName) -> String {
+    let TypeName { kind, lists, span } = name;
+    let digits = |digits: Option<u32>| digits.map(|digits| format!("({digits})")).unwrap_or_default();
+    let mut shown = match kind {
+        TypeKind::Named { name: path, modifiers } => {
+            let word = path.to_string();
+            let known = unquoted(path).map(|word| word.to_ascii_uppercase()).filter(|word| is_word(word));
+            let word = match known.as_deref() {
+                Some("INT16") => "Int16",
+                Some("INT32") => "Int32",
+                Some("INT128") => "Int128",
+                Some("INT256") => "Int256",
+                Some("UINT8") => "UInt8",
+                Some("UINT16") => "UInt16",
+                Some("UINT32") => "UInt32",
+                Some("UINT64") => "UInt64",
+                Some("UINT128") => "UInt128",
+                Some("UINT256") => "UInt256",
+                Some("FLOAT32") => "Float32",
+                Some("DATE32") => "Date32",
+                Some(known) => known,
+                None => &word,
+            };
+            let between = if known.is_some() { "," } else { ", " };
+            let modifiers: Vec<String> = modifiers.iter().map(Expr::to_string).collect();
+            match modifiers.is_empty() {
+                true => word.to_owned(),
+                false => format!("{word}({})", modifiers.join(between)),
+            }
+        }
+        TypeKind::Moment { name, precision, zone } => {
+            let zone = match zone {
+                None => "",
+                Some(true) => " WITH TIME ZONE",
+                Some(false) => " WITHOUT TIME ZONE",
+            };
+            format!("{}{}{zone}", name.text.to_uppercase(), digits(*precision))
+        }
+        TypeKind::Interval { fields, precision } => {
+            let precision = precision.or(fields.and_then(|fields| fields.precision));
+            let fields = fields.map(|fields| tree::IntervalFields { precision: None, ..fields });
+            let kind = TypeKind::Interval { fields, precision: None };
+            let plain = TypeName { kind, lists: vec![], span: *span };
+            format!("{plain}{}", digits(precision))
+        }
+        TypeKind::Struct { .. } | TypeKind::Map(..) | TypeKind::List(_) => {
+            let plain = TypeName { kind: kind.clone(), lists: vec![], span: *span };
+            crate::names::quoted(&plain.to_string())
+        }
+        TypeKind::Union(_) | TypeKind::Enum(_) => {
+            TypeName { kind: kind.clone(), lists: vec![], span: *span }.to_string()
         }
     };
-    Type::enumeration(None, members.iter().map(label).collect::<Result<_>>()?)
+    for length in lists {
+        shown.push_str(&length.map_or("[]".to_owned(), |length| format!("[{length}]")));
+    }
+    shown
+}
+
+/// Whether a name in upper case is one that the grammar of types knows.
+fn is_word(word: &str) -> bool {
+    let none = Modifiers { text: "", name: word, list: &[], at: Span::default() };
+    let kind = TypeKind::Union(vec![]);
+    let name = TypeName { kind, lists: vec![], span: Span::default() };
+    !matches!(own_type(word, &none, &name), Ok(None))
+}
+
+/// What stands in the brackets of a type.
+struct Modifiers<'t> {
+    text: &'t str,
+    /// The type, in upper case.
+    name: &'t str,
+    list: &'t [Expr],
+    at: Span,
+}
+
+/// Digits and scale of a number.
+enum Exact {
+    Unsaid,
+    Precision(u64),
+    Scale(u64, i64),
+}
+
+/// The length of a text.
+#[derive(Clone, Copy)]
+enum Characters {
+    Max,
+    Count(u64),
+}
+
+impl Modifiers<'_> {
+    fn wrong(&self) -> Error {
+        let message = format!("invalid type modifier of \"{}\"", self.name.to_lowercase());
+        wrong(message, self.text, self.list.first().map_or(self.at, |first| first.span))
+    }
+
+    fn unsigned(&self, e: &Expr) -> Result<u64> {
+        number(e).and_then(|number| u64::try_from(number).ok()).ok_or_else(|| self.wrong())
+    }
+
+    /// None, or one.
+    fn precision(&self) -> Result<Option<u64>> {
+        match self.list {
+            [] => Ok(None),
+            [one] => Ok(Some(self.unsigned(one)?)),
+            _ => Err(self.wrong()),
+        }
+    }
+
+    fn exact(&self) -> Result<Exact> {
+        match self.list {
+            [] => Ok(Exact::Unsaid),
+            [precision] => Ok(Exact::Precision(self.unsigned(precision)?)),
+            [precision, scale] => {
+                let precision = self.unsigned(precision)?;
+                Ok(Exact::Scale(precision, number(scale).ok_or_else(|| self.wrong())?))
+            }
+            _ => Err(self.wrong()),
+        }
+    }
+
+    fn characters(&self) -> Result<Option<Characters>> {
+        match self.list {
+            [] => Ok(None),
+            [one] if one.span.of(self.text).eq_ignore_ascii_case("max") => Ok(Some(Characters::Max)),
+            [one] => Ok(Some(Characters::Count(self.unsigned(one)?))),
+            _ => Err(self.wrong()),
+        }
+    }
+
+    /// Numbers, texts and words.
+    fn texts(&self) -> Result<()> {
+        let fits = |e: &Expr| match &e.kind {
+            ExprKind::Literal(Literal::Number(_) | Literal::Text(_)) => true,
+            ExprKind::Column(path) => path.single().is_some(),
+            _ => false,
+        };
+        if self.list.iter().all(fits) { Ok(()) } else { Err(self.wrong()) }
+    }
+}
+
+/// A whole number, with or without a sign.
+fn number(e: &Expr) -> Option<i64> {
+    let digits = |e: &Expr| match &e.kind {
+        ExprKind::Literal(Literal::Number(digits)) => digits.parse::<i64>().ok(),
+        _ => None,
+    };
+    match &e.kind {
+        ExprKind::Prefix(operator, operand) => match operator.kind {
+            tree::OperatorKind::Minus => digits(operand).map(|number| -number),
+            tree::OperatorKind::Plus => digits(operand),
+            _ => None,
+        },
+        _ => digits(e),
+    }
 }
 
 /// The schema that stands before a type's name, if one does, and the name.
 fn schema_of<'n>(
-    name: &'n ObjectName,
+    name: &'n tree::Path,
     relations: &dyn Relations,
-) -> Result<Option<(Option<String>, &'n Ident)>> {
-    let idents: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
-    Ok(match idents.as_slice() {
+) -> Result<Option<(Option<String>, &'n tree::Name)>> {
+    Ok(match name.names.as_slice() {
         [last] => Some((None, last)),
         [schema, last] => Some((Some(relations.schema_key(None, &folded(schema))?), last)),
         [database, schema, last] => {
@@ -238,7 +505,7 @@ fn schema_of<'n>(
 }
 
 /// The type that CREATE TYPE has given this name.
-fn user_type(name: &ObjectName, relations: &dyn Relations) -> Result<Option<Type>> {
+fn user_type(name: &tree::Path, relations: &dyn Relations) -> Result<Option<Type>> {
     let Some((schema, last)) = schema_of(name, relations)? else { return Ok(None) };
     let schema = schema.as_deref();
     if let Some(ty) = relations.type_named(schema, &folded(last)) {
@@ -246,72 +513,52 @@ fn user_type(name: &ObjectName, relations: &dyn Relations) -> Result<Option<Type
     }
     // As other names: one that is not quoted matches in any case where nothing is spelled in lower case.
     let names = relations.type_names(schema);
-    let alike: Vec<&String> = names
-        .iter()
-        .filter(|own| last.quote_style.is_none() && own.eq_ignore_ascii_case(&last.value))
-        .collect();
+    let alike: Vec<&String> =
+        names.iter().filter(|own| !last.quoted && own.eq_ignore_ascii_case(&last.text)).collect();
     match alike.as_slice() {
         [] => Ok(None),
         [one] => Ok(relations.type_named(schema, one)),
         [first, second, ..] => {
-            let message = format!("type \"{}\" may be \"{first}\" or \"{second}\"", last.value);
+            let message = format!("type \"{}\" may be \"{first}\" or \"{second}\"", last.text);
             Err(Error::new(SqlState::AmbiguousAlias, message).with_hint("put the name in double quotes"))
         }
     }
 }
 
-/// What `type_names` made of a nested type's name.
-fn nested_name(name: &ObjectName) -> Option<&str> {
-    match name.0.as_slice() {
-        [part] => part.as_ident().map(|i| i.value.as_str()).filter(|n| n.contains('(')),
-        _ => None,
-    }
-}
-
 /// A name of one word that is not quoted, in lower case.
-fn unquoted(name: &ObjectName) -> Option<String> {
-    let [part] = name.0.as_slice() else { return None };
-    Some(part.as_ident().filter(|i| i.quote_style.is_none())?.value.to_ascii_lowercase())
+fn unquoted(name: &tree::Path) -> Option<String> {
+    name.single().filter(|name| !name.quoted).map(|name| name.text.to_ascii_lowercase())
 }
 
-/// Types under names that the parser has no words for.
-fn other_name(name: &ObjectName) -> Option<Type> {
+/// Types of other systems under names that are no words of the grammar.
+fn other_name(name: &tree::Path) -> Option<Type> {
     Some(match unquoted(name)?.as_str() {
         "int1" => Type::TinyInt,
         "timestamp_us" => Type::Timestamp,
         "bitstring" => Type::BITS,
-        "int16" | "short" => Type::SmallInt,
-        "int32" | "signed" => Type::Integer,
-        "int64" | "long" => Type::BigInt,
-        "int128" => Type::HugeInt,
+        "short" => Type::SmallInt,
+        "long" => Type::BigInt,
         "uinteger" => Type::UInteger,
-        "ubigint" => Type::UBigInt,
-        "usmallint" => Type::USmallInt,
-        "utinyint" => Type::UTinyInt,
         _ => return None,
     })
 }
 
-fn is_plain(zone: &TimezoneInfo) -> bool {
-    matches!(zone, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)
-}
-
 /// Fractions of a second are microseconds throughout.
-fn fraction(precision: Option<u64>, name: &DataType) -> Result<()> {
+fn fraction(precision: Option<i64>, name: &TypeName) -> Result<()> {
     match precision {
         None | Some(6) => Ok(()),
-        Some(digits @ 0..6) => Err(refuse_limit(name, Limit::Digits(digits))),
-        Some(_) => Err(Error::unsupported(format!("{name}: a second has at most 6 digits"))
+        Some(digits @ 0..6) => Err(refuse_limit(name, Limit::Digits(digits.unsigned_abs()))),
+        Some(_) => Err(Error::unsupported(format!("{}: a second has at most 6 digits", shown(name)))
             .with_hint("a precision of 6, which holds without a word, is the largest")),
     }
 }
 
-fn decimal(info: &ExactNumberInfo) -> Result<Type> {
+fn decimal(info: Exact) -> Result<Type> {
     let (precision, scale) = match info {
         // PostgreSQL's NUMERIC without digits keeps whatever scale comes; ours is fixed, with half of the digits.
-        ExactNumberInfo::None => return Ok(Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 10 }),
-        ExactNumberInfo::Precision(precision) => (*precision, 0),
-        ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+        Exact::Unsaid => return Ok(Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 10 }),
+        Exact::Precision(precision) => (precision, 0),
+        Exact::Scale(precision, scale) => (precision, scale),
     };
     if !(1..=u64::from(DECIMAL_PRECISION_MAX)).contains(&precision) {
         return Err(Error::new(
@@ -339,15 +586,15 @@ fn bits(length: Option<u64>, absent: u32) -> Result<u32> {
     }
 }
 
-fn characters(length: Option<&CharacterLength>, absent: u32) -> Result<u32> {
-    match length {
-        None => Ok(absent),
-        Some(CharacterLength::IntegerLength { length, .. }) if (1..=CHARACTERS_MAX).contains(length) => {
-            Ok(*length as u32)
-        }
-        Some(other) => Err(Error::new(
-            SqlState::InvalidParameterValue,
-            format!("length {other} of a character type must be between 1 and {CHARACTERS_MAX}"),
-        )),
-    }
+fn characters(length: Option<Characters>, absent: u32) -> Result<u32> {
+    let shown = match length {
+        None => return Ok(absent),
+        Some(Characters::Count(length)) if (1..=CHARACTERS_MAX).contains(&length) => return Ok(length as u32),
+        Some(Characters::Count(length)) => length.to_string(),
+        Some(Characters::Max) => "MAX".to_owned(),
+    };
+    Err(Error::new(
+        SqlState::InvalidParameterValue,
+        format!("length {shown} of a character type must be between 1 and {CHARACTERS_MAX}"),
+    ))
 }

@@ -5,12 +5,12 @@
 //! through `Relations`, which the engine implements over its catalog; nothing here knows the catalog or execution.
 //!
 //! ```text
-//!  text -> syntax::tree (crate syntax) -> convert -> nodes of sqlparser, asides -> bind, statement -> plan::Statement
+//!  text -> syntax::tree (crate syntax) -> statement, bind -> plan::Statement
 //! ```
-//! The grammar is the crate `syntax`'s. The binder still reads the nodes of `sqlparser`, which `convert` makes; macros,
-//! types, sequences and databases are planned from the tree itself (`statement::own`). Scalar functions without a kernel
-//! of ours are typed by DataFusion's function library. Neither library shows in the public interface. Binding, typing and
-//! the removal of correlated subqueries are ours (`bind`): docs/decisions/sql-binder.md and parser.md say why.
+//! The grammar is the crate `syntax`'s; `statement` plans each kind of statement from its tree, and `bind` its queries and
+//! expressions. Scalar functions without a kernel of ours are typed by DataFusion's function library, which does not show
+//! in the public interface. Binding, typing and the removal of correlated subqueries are ours (`bind`):
+//! docs/decisions/sql-binder.md and parser.md say why.
 //!
 //! Every failure is a `types::Error` with an SQLSTATE and, where there is a place to point at, a position in the text
 //! that was given to `split`. No input may panic or exhaust the stack (`stack`).
@@ -19,15 +19,12 @@
 #[cfg(test)]
 extern crate self as sql;
 
-mod asides;
 mod bind;
-mod convert;
 mod data_type;
 mod elsewhere;
 mod functions;
 #[cfg(test)]
 mod grammar_walk;
-mod made;
 pub mod markers;
 mod names;
 mod parse;
@@ -67,7 +64,7 @@ pub fn check_condition(
 ) -> Result<plan::Expr> {
     let texts = texts::Texts::default();
     let mut binder = bind::Binder::new(text, relations, &texts);
-    let mut bound = binder.check_condition(table, columns, text, sqlparser::tokenizer::Span::empty())?;
+    let mut bound = binder.check_condition(table, columns, text, syntax::Span::default())?;
     bind::intervals::keyed(&mut bound);
     Ok(bound.bind(&|id| Some(id.0 as usize)))
 }
@@ -82,24 +79,9 @@ pub fn plan_with(
     let own = statement.of(text);
     stack::with_room(statement.depth(), || {
         let tree = parse::tree(own)?;
-        plan_tree(own, &tree, Some(statement), relations, parameters)
+        statement::plan(own, &tree, Some(statement), relations, parameters)
     })
     .map_err(|error| statement.in_script(error))
-}
-
-/// Plans the tree of `text`, which stands at `begins` of its script.
-fn plan_tree(
-    text: &str,
-    tree: &syntax::tree::Statement,
-    begins: Option<&StatementText>,
-    relations: &dyn Relations,
-    parameters: &[(Value, Type)],
-) -> Result<Statement> {
-    if let Some(planned) = statement::of_tree(text, tree, relations)? {
-        return Ok(planned);
-    }
-    let parsed = asides::Parsed { begins: begins.cloned(), ..convert::statement(text, tree)? };
-    statement::plan(text, &parsed, relations, parameters)
 }
 
 /// Whether an expression's text names a type: behind `::` or AS, or before a quoted literal. A name without a schema

@@ -5,7 +5,7 @@
 //! only when it was not quoted, does it mean what differs in case alone. Two candidates of the second round are an
 //! error that shows both (`Pick::several`). Results keep the spelling of what was matched, not of the statement.
 
-use sqlparser::ast::Ident;
+use syntax::tree;
 use types::{Error, Result, SqlState};
 
 /// A name in a statement: folded to lower case unless it was quoted.
@@ -19,10 +19,8 @@ pub(crate) struct Name {
 
 impl Name {
     /// The name that an identifier of a statement means.
-    pub fn of(ident: &Ident) -> Self {
-        let quoted = ident.quote_style.is_some();
-        let text = if quoted { ident.value.clone() } else { ident.value.to_lowercase() };
-        Name { text, quoted }
+    pub fn of(ident: &tree::Name) -> Self {
+        Name { text: crate::words::folded(ident), quoted: ident.quoted }
     }
 
     /// The name of something that is known, which matches nothing else.
@@ -82,13 +80,15 @@ pub(crate) fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use syntax::Span;
 
     #[test]
     fn case_counts_only_when_it_must() {
         let known = ["FlightNum", "origin", "Origin", "A", "a b", "Ü", "X", "x"];
-        let plain = |text: &str| Name::of(&Ident::new(text)).position(known.into_iter(), "column");
-        let quoted =
-            |text: &str| Name::of(&Ident::with_quote('"', text)).position(known.into_iter(), "column");
+        let name =
+            |text: &str, quoted| Name::of(&tree::Name { text: text.into(), quoted, span: Span::default() });
+        let plain = |text: &str| name(text, false).position(known.into_iter(), "column");
+        let quoted = |text: &str| name(text, true).position(known.into_iter(), "column");
         assert_eq!(plain("flightnum"), Ok(Some(0)));
         assert_eq!(plain("FLIGHTNUM"), Ok(Some(0)));
         assert_eq!(plain("ORIGIN"), Ok(Some(1)), "the lower-case one comes first");
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(quoted("flightnum"), Ok(None));
         assert_eq!(plain("b"), Ok(None));
         let both = ["FlightNum", "FLIGHTNUM"];
-        let error = Name::of(&Ident::new("flightnum")).position(both.into_iter(), "column").err();
+        let error = name("flightnum", false).position(both.into_iter(), "column").err();
         let message = error.map(|e| e.to_string()).unwrap_or_default();
         assert!(message.contains("FlightNum") && message.contains("FLIGHTNUM"), "{message}");
     }

@@ -4,8 +4,7 @@ use syntax::{Fault, Kind, Span, SyntaxError};
 use types::stop::{self, Place};
 use types::{Error, Result, SqlState};
 
-use crate::asides::Parsed;
-use crate::{convert, place, secrets, stack};
+use crate::{place, secrets, stack};
 
 /// The syntax tree of a text that is one statement.
 pub(crate) fn tree(text: &str) -> Result<syntax::tree::Statement> {
@@ -17,11 +16,6 @@ pub(crate) fn tree(text: &str) -> Result<syntax::tree::Statement> {
             .or_else(|| crate::statement::fault(text, &error))
             .unwrap_or_else(|| syntax_error_of(text, &error))
     })
-}
-
-/// A text that is one statement, in the form that the binder reads.
-pub(crate) fn statement(text: &str) -> Result<Parsed> {
-    convert::statement(text, &tree(text)?)
 }
 
 /// An error of `syntax`.

@@ -4,18 +4,19 @@
 
 use std::cell::OnceCell;
 
-use sqlparser::ast::{OnConflict, SetExpr};
+use syntax::tree::{Expr, Query, Select, SelectItem, Statement};
 use types::Result;
 
-use crate::asides::Parsed;
 use crate::parse;
 
 /// What a statement's binding makes and refers to as it does to the statement's own text.
 #[derive(Default)]
 pub(crate) struct Texts {
-    texts: List<(String, Parsed)>,
-    conflicts: List<OnConflict>,
-    parts: List<SetExpr>,
+    texts: List<(String, Statement)>,
+    exprs: List<Expr>,
+    queries: List<Query>,
+    selects: List<Select>,
+    items: List<Vec<SelectItem>>,
 }
 
 /// A list that only grows: what is in it stays where it is.
@@ -46,19 +47,29 @@ impl<T> List<T> {
 
 impl Texts {
     /// Parses a text that holds one statement, and keeps both.
-    pub fn add(&self, text: String) -> Result<(&str, &Parsed)> {
-        let parsed = parse::statement(&text)?;
-        let (text, parsed) = self.texts.push((text, parsed));
-        Ok((text, parsed))
+    pub fn add(&self, text: String) -> Result<(&str, &Statement)> {
+        let tree = parse::tree(&text)?;
+        let (text, tree) = self.texts.push((text, tree));
+        Ok((text, tree))
     }
 
-    /// Keeps an ON CONFLICT that the text does not have in so many words.
-    pub fn keep_conflict(&self, conflict: OnConflict) -> &OnConflict {
-        self.conflicts.push(conflict)
+    /// Keeps an expression that the text does not have in so many words; its spans are of the current text.
+    pub fn keep_expr(&self, expr: Expr) -> &Expr {
+        self.exprs.push(expr)
     }
 
-    /// Keeps a part of a query that the text does not have so.
-    pub fn keep_part(&self, part: SetExpr) -> &SetExpr {
-        self.parts.push(part)
+    /// Keeps a query that the text does not have in so many words; its spans are of the current text.
+    pub fn keep_query(&self, query: Query) -> &Query {
+        self.queries.push(query)
+    }
+
+    /// Keeps a SELECT that the text does not have in so many words.
+    pub fn keep_select(&self, select: Select) -> &Select {
+        self.selects.push(select)
+    }
+
+    /// Keeps a select list that the text does not have in so many words.
+    pub fn keep_items(&self, items: Vec<SelectItem>) -> &[SelectItem] {
+        self.items.push(items)
     }
 }

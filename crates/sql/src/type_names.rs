@@ -7,9 +7,9 @@
 use syntax::tree::{Name, TypeKind, TypeName};
 use types::{Error, Result, SqlState, Type, json};
 
+use crate::Relations;
 use crate::data_type::column_type;
 use crate::words::folded;
-use crate::{Relations, convert};
 
 /// A type by its text, which is no part of the statement's: `STRUCT(a INTEGER[], b MAP(TEXT, DATE))`.
 pub(crate) fn named(text: &str, relations: &dyn Relations) -> Result<Type> {
@@ -36,6 +36,14 @@ fn unplaced(error: Error) -> Error {
 /// A type of a statement.
 pub(crate) fn of_tree(text: &str, ty: &TypeName, relations: &dyn Relations) -> Result<Type> {
     Types { text, shown: ty.span.of(text), relations }.of(ty, 0)
+}
+
+/// A nested type of a statement, without the brackets that make lists of it; its errors have no place.
+pub(crate) fn nested(text: &str, ty: &TypeName, relations: &dyn Relations) -> Result<Type> {
+    let written = ty.span.of(text);
+    let shown = written.rfind(')').and_then(|close| written.get(..=close)).unwrap_or(written);
+    let plain = TypeName { kind: ty.kind.clone(), lists: vec![], span: ty.span };
+    Types { text, shown, relations }.of(&plain, 0).map_err(unplaced)
 }
 
 /// The type of rows with these fields, which stand in a statement.
@@ -82,7 +90,7 @@ impl Types<'_> {
             | TypeKind::Union(_)
             | TypeKind::Enum(_) => {
                 let plain = TypeName { kind: kind.clone(), lists: vec![], span: *span };
-                column_type(&convert::data_type(self.text, &plain)?, self.relations)?
+                column_type(self.text, &plain, self.relations)?
             }
         };
         for length in lists {

@@ -18,9 +18,16 @@ impl Span {
     pub const fn new(start: u32, end: u32) -> Self {
         Self { start, end }
     }
-    /// The smallest span that holds both.
+    /// Whether it is no place: that of what no text says.
+    pub const fn is_none(self) -> bool {
+        self.start == 0 && self.end == 0
+    }
+    /// The smallest span that holds both; no place adds nothing.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
+        if self.is_none() || other.is_none() {
+            return if self.is_none() { other } else { self };
+        }
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
     /// The bytes of a text that the span covers.

@@ -14,11 +14,8 @@ use plan::{
     AggregateCall, AggregateFunction, ColumnId, ColumnTable, Expr, ExprKind, Fraction, Pairing, Places,
     SortKey,
 };
-use sqlparser::ast::{
-    DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, NullTreatment, OrderByExpr,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{Bound, cast};
@@ -27,9 +24,10 @@ use super::grouping::Groups;
 use super::packing::{
     AggregateArguments, Packed, gathers, gathers_pairs, is_there, ordered_row, piece, typed_null, where_there,
 };
+use super::query::order_value;
 use super::scope::Scope;
 use super::subquery::Pending;
-use super::{coerce, composed, intervals, nested, operator, own};
+use super::{arguments, coerce, composed, intervals, nested, operator, own};
 use crate::place;
 
 /// Digits an average has beyond its argument's scale.
@@ -181,29 +179,37 @@ pub(crate) fn is_aggregate(name: &str) -> bool {
     function_named(name).is_some() || UNSUPPORTED.contains(&name)
 }
 
+/// Whether it is `count()`, which counts rows.
+fn counts_rows(call: &tree::Call) -> bool {
+    let counts = |name: &tree::Name| !name.quoted && name.text.eq_ignore_ascii_case("count");
+    call.name.last().is_some_and(counts) && call.arguments.as_ref() == Some(&tree::Arguments::default())
+}
+
 /// The fractions of `quantile_cont(value, [0.1, 0.5])`, where the call has a list of them.
-fn fractions(call: &Call) -> Option<&[Ast]> {
-    let FunctionArguments::List(list) = &call.args else { return None };
-    let FunctionArg::Unnamed(FunctionArgExpr::Expr(last)) = list.args.last()? else { return None };
-    let mut last = last;
-    while let Ast::Nested(inner) | Ast::Cast { expr: inner, .. } = last {
-        last = inner;
-    }
-    match last {
-        Ast::Array(list) if !list.elem.is_empty() => Some(&list.elem),
-        _ => None,
+fn fractions(call: &tree::Call) -> Option<&[Ast]> {
+    let tree::Argument { variadic: false, name: None, value } = arguments::list(call).last()? else {
+        return None;
+    };
+    let mut last = value;
+    loop {
+        last = match &last.kind {
+            AstKind::Nested(inner) => inner,
+            AstKind::Cast(cast) => &cast.expr,
+            AstKind::List { array: _, elements } if !elements.is_empty() => return Some(elements),
+            _ => return None,
+        };
     }
 }
 
 impl<'a> ExprBinder<'_, 'a> {
     /// An aggregate call without OVER, as the column of its result.
-    pub(super) fn aggregate(&mut self, name: &str, call: &'a Call, span: Span) -> Result<Bound> {
+    pub(super) fn aggregate(&mut self, name: &str, call: &'a tree::Call, span: Span) -> Result<Bound> {
         use AggregateFunction as A;
         let Some(function) = function_named(name) else {
             let error = Error::unsupported(format!("aggregate function {name} is not supported"));
             return Err(place::at(error, self.binder.text, span));
         };
-        if call.null_treatment == Some(NullTreatment::IgnoreNulls) {
+        if call.nulls == Some(tree::NullTreatment::Ignore) {
             let error = Error::unsupported(format!("IGNORE NULLS is not supported for {name}"))
                 .with_hint("write FILTER (WHERE value IS NOT NULL) behind the call");
             return Err(place::at(error, self.binder.text, span));
@@ -318,7 +324,7 @@ impl<'a> ExprBinder<'_, 'a> {
         &mut self,
         name: &str,
         function: AggregateFunction,
-        call: &'a Call,
+        call: &'a tree::Call,
         fraction: Option<&'a Ast>,
         span: Span,
     ) -> Result<AggregateArguments> {
@@ -332,7 +338,7 @@ impl<'a> ExprBinder<'_, 'a> {
             Some(filter) => Some(self.condition(filter, "FILTER")?),
             None => None,
         };
-        let FunctionArguments::List(list) = &call.args else {
+        let Some(tree::Arguments { distinct, list, order_by, limit }) = &call.arguments else {
             return Err(refuse(Error::new(SqlState::SyntaxError, format!("{name} needs arguments"))));
         };
         let ordered_set = matches!(name, "percentile_cont" | "percentile_disc");
@@ -342,49 +348,27 @@ impl<'a> ExprBinder<'_, 'a> {
             let message = format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
             return Err(refuse(Error::new(SqlState::WrongObjectType, message)));
         }
-        let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-        let mut order: &'a [OrderByExpr] = if concatenates { &call.within_group } else { &[] };
-        for clause in &list.clauses {
-            match clause {
-                FunctionArgumentClause::OrderBy(keys) => order = keys,
-                FunctionArgumentClause::IgnoreOrRespectNulls(_) if call.over.is_some() => {}
-                other => {
-                    return Err(refuse(Error::unsupported(format!(
-                        "{other} inside {name} is not supported"
-                    ))));
-                }
-            }
+        let mut order: &'a [tree::OrderItem] = match concatenates && order_by.is_empty() {
+            true => &call.within_group,
+            false => order_by,
+        };
+        if let Some(limit) = limit {
+            return Err(refuse(Error::unsupported(format!("LIMIT {limit} inside {name} is not supported"))));
         }
-        let mut arguments: Vec<&'a Ast> = Vec::new();
-        for argument in &list.args {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => arguments.push(e),
-                FunctionArg::Unnamed(FunctionArgExpr::Wildcard)
-                    if name == "count" && list.args.len() == 1 =>
-                {
-                    if distinct {
-                        return Err(refuse(Error::new(
-                            SqlState::SyntaxError,
-                            "count(DISTINCT *) has no meaning",
-                        )));
-                    }
-                    let call = AggregateCall {
-                        function: A::CountStar,
-                        argument: None,
-                        distinct: false,
-                        filter,
-                        ty: Type::BigInt,
-                    };
-                    return Ok(AggregateArguments::plain(call));
-                }
-                _ => {
-                    return Err(refuse(Error::new(
-                        SqlState::UndefinedFunction,
-                        format!("function {name} does not take {argument} as an argument"),
-                    )));
-                }
+        let distinct = *distinct == Some(true);
+        let bare = list.len() == 1 && list.iter().all(arguments::is_bare_star);
+        if name == "count" && (bare || counts_rows(call)) {
+            if distinct {
+                return Err(refuse(Error::new(SqlState::SyntaxError, "count(DISTINCT *) has no meaning")));
             }
+            let (function, ty) = (A::CountStar, Type::BigInt);
+            let call = AggregateCall { function, argument: None, distinct: false, filter, ty };
+            return Ok(AggregateArguments::plain(call));
         }
+        let mut arguments: Vec<&'a Ast> = self.binder.positional(list).map_err(|other| {
+            let message = format!("function {name} does not take {} as an argument", arguments::shown(other));
+            refuse(Error::new(SqlState::UndefinedFunction, message))
+        })?;
         let mut descending = false;
         if (!call.within_group.is_empty() && !concatenates) || ordered_set {
             let [by] = call.within_group.as_slice() else {
@@ -401,9 +385,9 @@ impl<'a> ExprBinder<'_, 'a> {
             if function == A::Mode {
                 order = &call.within_group;
             }
-            descending = by.options.asc == Some(false);
+            descending = by.descending == Some(true);
             // As in quantile_cont(value, fraction).
-            arguments.insert(0, &by.expr);
+            arguments.insert(0, order_value(text, by)?);
         }
         // One of a list's fractions.
         if let (Some(fraction), Some(place)) = (fraction, arguments.get_mut(1)) {
@@ -452,9 +436,9 @@ impl<'a> ExprBinder<'_, 'a> {
             // Where several rows have that value, the order inside the call decides.
             let mut keys = vec![SortKey { expr: second.expr, descending, nulls_first: false }];
             for item in order {
-                let key = self.bind(&item.expr)?;
+                let key = self.bind(order_value(text, item)?)?;
                 super::check_depth(&key.expr)?;
-                keys.push(self.binder.sort_key(key.expr, item.options));
+                keys.push(self.binder.sort_key(key.expr, item));
             }
             let ty = bound.expr.ty;
             let packed = where_there(there, ordered_row(keys, bound.expr));
@@ -471,10 +455,10 @@ impl<'a> ExprBinder<'_, 'a> {
             || in_order.is_some()
             || matches!(function, A::StringAgg { .. } | A::Arrival { .. } | A::AnyValue);
         for item in order {
-            let key = self.bind(&item.expr)?;
+            let key = self.bind(order_value(text, item)?)?;
             super::check_depth(&key.expr)?;
             if quantile && key.expr == bound.expr {
-                descending = item.options.asc == Some(false);
+                descending = item.descending == Some(true);
             }
             // The others are the same in any order: sums and counts, least and greatest values.
             if !ordered {
@@ -486,7 +470,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 let error = Error::new(SqlState::InvalidColumnReference, message);
                 return Err(place::at(error, text, key.span));
             }
-            keys.push(self.binder.sort_key(key.expr, item.options));
+            keys.push(self.binder.sort_key(key.expr, item));
         }
         if matches!(function, A::Arrival { .. }) || (function == A::AnyValue && !keys.is_empty()) {
             let value = typed_null(bound.expr);

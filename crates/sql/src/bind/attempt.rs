@@ -4,30 +4,25 @@
 //! outside of it, and may not stand in it.
 
 use plan::{Expr, ExprKind, Function};
-use sqlparser::ast::{Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast};
 use types::{Error, Result, SqlState};
 
+use super::arguments;
 use super::coerce::Bound;
 use super::expression::ExprBinder;
 use crate::place;
 
 impl<'a> ExprBinder<'_, 'a> {
-    /// A call of TRY: one expression without clauses.
-    pub(super) fn attempt(&mut self, call: &'a Call, span: Span) -> Result<Bound> {
+    /// A plain call of TRY: one expression without clauses.
+    pub(super) fn attempt_call(&mut self, call: &'a tree::Call, span: Span) -> Result<Bound> {
         let plain = call.over.is_none()
             && call.filter.is_none()
             && call.within_group.is_empty()
-            && call.null_treatment.is_none();
-        let operand = match &call.args {
-            FunctionArguments::List(list)
-                if plain && list.duplicate_treatment.is_none() && list.clauses.is_empty() =>
-            {
-                match list.args.as_slice() {
-                    [FunctionArg::Unnamed(FunctionArgExpr::Expr(operand))] => Some(operand),
-                    _ => None,
-                }
-            }
+            && call.nulls.is_none()
+            && !arguments::has_clauses(call);
+        let operand = match arguments::list(call) {
+            [operand] if plain => self.binder.argument_value(operand),
             _ => None,
         };
         let Some(operand) = operand else {
@@ -35,6 +30,11 @@ impl<'a> ExprBinder<'_, 'a> {
                 .with_hint("write TRY(expression)");
             return Err(place::at(error, self.text(), span));
         };
+        self.attempt(operand, span)
+    }
+
+    /// TRY of an expression.
+    pub(super) fn attempt(&mut self, operand: &'a Ast, span: Span) -> Result<Bound> {
         let trying = std::mem::replace(&mut self.trying, true);
         let in_condition = std::mem::replace(&mut self.in_condition, true);
         let bound = self.bind(operand);

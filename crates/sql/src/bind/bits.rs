@@ -5,7 +5,7 @@ use plan::functions::{
     BITS_SET, BITS_XOR,
 };
 use plan::{Expr, ExprKind};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::{Error, Result, SqlState, Type, Value, bits};
 
 use super::coerce::{self, Bound, cast};
@@ -33,7 +33,7 @@ fn undefined(op: &str, left: Type, right: Type, text: &str, span: Span) -> Error
 
 /// `&`, `|`, `#`, `<<` and `>>`, the left or the right side being bits.
 pub(super) fn operator(op: &str, left: Bound, right: Bound, text: &str) -> Result<Bound> {
-    let span = left.span.union(&right.span);
+    let span = left.span.to(right.span);
     let (lt, rt) = (left.ty(), right.ty());
     let refused = || undefined(op, lt, rt, text, span);
     if let Some(name) = [("<<", BITS_LEFT), (">>", BITS_RIGHT)].iter().find(|(sign, _)| *sign == op) {

@@ -6,8 +6,8 @@
 //! `bind::expression`; `retype`, `intervals` and `composed` use `explicit_cast`.
 
 use plan::{Expr, ExprKind, Function, functions};
-use sqlparser::ast::{DataType as TypeSyntax, Expr as Ast};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast};
 use types::{Error, Result, SqlState, Type, Value, Zone};
 
 use super::coerce::{self, Bound};
@@ -18,15 +18,28 @@ use crate::place::{self, Placed};
 
 impl<'a> ExprBinder<'_, 'a> {
     /// CAST and `::`.
-    pub(super) fn cast(&mut self, mut bound: Bound, name: &TypeSyntax, lenient: bool) -> Result<Bound> {
+    pub(super) fn cast(&mut self, bound: Bound, name: &tree::TypeName, lenient: bool) -> Result<Bound> {
         let span = bound.span;
         if let Some(restricted) = self.cast_to_fields(&bound, name, lenient)? {
             return Ok(restricted);
         }
+        let (plain, limit) = data_type::limited(name);
+        let (text, relations) = (self.text(), self.binder.relations);
+        let ty = data_type::column_type(text, &plain, relations).placed(text, span)?;
+        self.cast_to(bound, ty, limit, lenient)
+    }
+
+    /// A cast to a type and a limit that the type does not keep.
+    pub(super) fn cast_to(
+        &mut self,
+        mut bound: Bound,
+        ty: Type,
+        limit: Option<Limit>,
+        lenient: bool,
+    ) -> Result<Bound> {
+        let span = bound.span;
         // Where TRY would give NULL for it, a quoted literal is a text like another.
         bound.untyped &= !self.trying;
-        let (plain, limit) = data_type::limited(name);
-        let ty = data_type::column_type(&plain, self.binder.relations).placed(self.text(), span)?;
         let cast = explicit_cast(bound, ty, lenient).placed(self.text(), span)?;
         let kept = match limit {
             Some(Limit::Digits(digits)) => to_digits(cast, digits).placed(self.text(), span)?,
@@ -40,7 +53,7 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn at_time_zone(&mut self, timestamp: &'a Ast, zone: &'a Ast) -> Result<Bound> {
         let moment = self.bind(timestamp)?;
         let zone = self.bind(zone)?;
-        let span = moment.span.union(&zone.span);
+        let span = moment.span.to(zone.span);
         self.in_zone(zone, moment, "AT TIME ZONE", span)
     }
 

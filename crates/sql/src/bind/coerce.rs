@@ -5,7 +5,7 @@
 //! literal has an exact counterpart in the column's type: scans, statistics and codes work on bare columns only.
 
 use plan::{Expr, ExprKind, Function};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::cast::cast_value;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::nested::Casts;

@@ -5,6 +5,7 @@
 //! become too many, and where it would be evaluated again in each round of a recursion and give something else.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,13 +13,16 @@ use plan::{
     ColumnId, CommonQuery, Expr, ExprKind, LogicalPlan, MaterializedSource, OutputColumn, RowChange,
     ScanSource,
 };
-use sqlparser::ast::{Cte as Syntax, CteAsMaterialized, Visit, With, visit_relations};
+use syntax::tree;
+use syntax::tree::walk::{Node, walk};
 use types::{Error, Result, SqlState, Type};
 
+use super::marks::Marks;
 use super::query::changes_rows;
 use super::scope::Scope;
 use super::unnest::{free_columns, with_new_columns};
-use super::{Binder, Cte, Relation, folded};
+use super::{Binder, Cte, Relation, folded, refusal};
+use crate::statement::row_query;
 
 /// Copies of one expression up to which each is written out where it is named.
 const COPIES_MAX: usize = 8;
@@ -46,39 +50,41 @@ impl<'a> Binder<'a> {
     /// Makes the expressions of a WITH known; `named` are the relations that what they are for names.
     pub(super) fn bind_with(
         &mut self,
-        with: &'a With,
+        with: &'a tree::With,
         named: &[String],
         outer: &Option<Rc<Scope>>,
     ) -> Result<()> {
         let first = self.ctes.len();
         let uses = uses(with, named, self.copies);
-        for (cte, (references, copies)) in with.cte_tables.iter().zip(uses) {
-            let name = folded(&cte.alias.name);
+        for (cte, (references, copies)) in with.queries.iter().zip(uses) {
+            if let Some(first) = cte.key.first() {
+                return Err(refusal::unsupported("USING KEY", self.text, first.value.span));
+            }
+            let name = folded(&cte.name);
             if self.ctes[first..].iter().any(|c| c.name == name) {
                 let error = Error::new(
                     SqlState::DuplicateTable,
                     format!("WITH query name \"{name}\" specified more than once"),
                 );
-                return Err(self.error_at(error, cte.alias.name.span));
+                return Err(self.error_at(error, cte.name.span));
             }
-            let columns = cte.alias.columns.iter().map(|c| folded(&c.name)).collect();
             let visible = self.ctes.len();
             self.ctes.push(Cte {
                 name,
-                columns,
-                query: &cte.query,
+                columns: cte.columns.iter().map(folded).collect(),
+                statement: &cte.statement,
                 visible,
                 scope: outer.clone(),
                 used: false,
-                materialized: is_materialized(cte),
+                materialized: cte.materialized,
                 references,
                 copies,
                 once: None,
                 changed: false,
                 recursive: with.recursive,
                 recursion: None,
-                marks: self.marks_of(&cte.alias.name),
-                at: cte.alias.name.span,
+                marks: Marks::of(cte),
+                at: cte.name.span,
             });
         }
         Ok(())
@@ -91,7 +97,7 @@ impl<'a> Binder<'a> {
         if let Some(named) = cte.once.clone() {
             return Ok(self.read_rows(&named));
         }
-        if changes_rows(cte.query) {
+        if changes_rows(cte.statement) {
             let name = cte.name.clone();
             let error = match cte.changed {
                 true => format!("WITH query \"{name}\" does not have a RETURNING clause"),
@@ -111,7 +117,8 @@ impl<'a> Binder<'a> {
             let error = Error::new(SqlState::SyntaxError, "WITH query is not recursive");
             return Err(self.error_at(error, cte.at));
         }
-        let (query, visible, scope, names) = (cte.query, cte.visible, cte.scope.clone(), cte.columns.clone());
+        let query = row_query(self.text, cte.statement)?;
+        let (visible, scope, names) = (cte.visible, cte.scope.clone(), cte.columns.clone());
         let (wanted, references, copies, name) =
             (cte.materialized, cte.references, cte.copies, cte.name.clone());
         let too_many = copies > COPIES_MAX && wanted != Some(false);
@@ -279,16 +286,12 @@ pub(super) fn subqueries_of(plan: &LogicalPlan) -> Vec<usize> {
     found
 }
 
-fn is_materialized(cte: &Syntax) -> Option<bool> {
-    cte.materialized.as_ref().map(|m| matches!(m, CteAsMaterialized::Materialized))
-}
-
 /// For each expression of a WITH, how often it is named, and how many copies there are of it.
-fn uses(with: &With, body: &[String], around: usize) -> Vec<(usize, usize)> {
-    let ctes = &with.cte_tables;
+fn uses(with: &tree::With, body: &[String], around: usize) -> Vec<(usize, usize)> {
+    let ctes = &with.queries;
     let mut places: HashMap<String, usize> = HashMap::with_capacity(ctes.len());
     for (at, cte) in ctes.iter().enumerate() {
-        places.entry(folded(&cte.alias.name)).or_insert(at);
+        places.entry(folded(&cte.name)).or_insert(at);
     }
     let mut found = vec![(0, 0); ctes.len()];
     for name in body {
@@ -299,9 +302,9 @@ fn uses(with: &With, body: &[String], around: usize) -> Vec<(usize, usize)> {
     // Those that use it come after it: the last is known first.
     for (number, cte) in ctes.iter().enumerate().rev() {
         let copies = found[number].1;
-        let once = is_materialized(cte) == Some(true) || copies > COPIES_MAX;
+        let once = cte.materialized == Some(true) || copies > COPIES_MAX;
         let each = if once { 1 } else { copies.max(1) };
-        for name in relations_in(cte.query.as_ref()) {
+        for name in relations_in([Node::Statement(&cte.statement)]) {
             match places.get(&name) {
                 Some(at) if *at != number => {
                     found[*at] = (found[*at].0 + 1, found[*at].1.saturating_add(each));
@@ -313,16 +316,16 @@ fn uses(with: &With, body: &[String], around: usize) -> Vec<(usize, usize)> {
     found
 }
 
-/// The relations that a syntax tree names by one word, each as often as it is named.
-pub(super) fn relations_in(body: &impl Visit) -> Vec<String> {
+/// The relations that parts of a syntax tree name by one word, each as often as it is named.
+pub(super) fn relations_in<'t>(parts: impl IntoIterator<Item = Node<'t>>) -> Vec<String> {
     let mut names = Vec::new();
-    let _ = visit_relations(body, |relation| {
-        if let [part] = relation.0.as_slice()
-            && let Some(ident) = part.as_ident()
+    let _ = walk(parts, &mut |node| {
+        if let Node::Relation(path) = node
+            && let Some(name) = path.single()
         {
-            names.push(folded(ident));
+            names.push(folded(name));
         }
-        std::ops::ControlFlow::<()>::Continue(())
+        ControlFlow::<()>::Continue(())
     });
     names
 }

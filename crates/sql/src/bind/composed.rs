@@ -5,18 +5,17 @@
 //! means that the name is another aggregate.
 
 use plan::{AggregateCall, AggregateFunction as Aggregate, Expr, ExprKind, SortKey};
-use sqlparser::ast::{
-    DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, OrderByExpr,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast};
 use types::{Error, Result, SqlState, Type, Value, decimal};
 
+use super::arguments;
 use super::casts::explicit_cast;
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::nested::call;
 use super::packing::{AggregateArguments, Packed, is_there, ordered_row, typed_null, where_there};
+use super::query::order_value;
 use crate::place::{self, Placed};
 
 /// The most values that `approx_top_k` is asked for.
@@ -79,11 +78,11 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn composed(
         &mut self,
         name: &str,
-        given: &'a Call,
+        given: &'a tree::Call,
         span: Span,
     ) -> Result<Option<AggregateArguments>> {
-        let FunctionArguments::List(list) = &given.args else { return Ok(None) };
-        if !is_one(name, list.args.len()) {
+        let Some(list) = &given.arguments else { return Ok(None) };
+        if !is_one(name, list.list.len()) {
             return Ok(None);
         }
         let text = self.text();
@@ -96,36 +95,29 @@ impl<'a> ExprBinder<'_, 'a> {
             Some(filter) => Some(self.condition(filter, "FILTER")?),
             None => None,
         };
-        let mut order: &'a [OrderByExpr] = &[];
-        for clause in &list.clauses {
-            match clause {
-                FunctionArgumentClause::OrderBy(keys) => order = keys,
-                FunctionArgumentClause::IgnoreOrRespectNulls(_) if given.over.is_some() => {}
-                other => {
-                    let message = format!("{other} inside {name} is not supported");
-                    return Err(refuse(Error::unsupported(message)));
-                }
-            }
+        if let Some(limit) = arguments::limit_shown(given) {
+            return Err(refuse(Error::unsupported(format!("{limit} inside {name} is not supported"))));
         }
-        let mut bound = Vec::with_capacity(list.args.len());
-        for argument in &list.args {
-            let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
-                let message = format!("function {name} does not take {argument} as an argument");
+        let mut bound = Vec::with_capacity(list.list.len());
+        for argument in &list.list {
+            let Some(value) = self.binder.argument_value(argument) else {
+                let shown = arguments::shown(argument);
+                let message = format!("function {name} does not take {shown} as an argument");
                 return Err(refuse(Error::new(SqlState::UndefinedFunction, message)));
             };
-            bound.push(self.argument(argument)?);
+            bound.push(self.argument(value)?);
         }
-        let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-        let mut keys = Vec::with_capacity(order.len());
-        for item in order {
-            let key = self.argument(&item.expr)?;
+        let distinct = arguments::is_distinct(given);
+        let mut keys = Vec::with_capacity(list.order_by.len());
+        for item in &list.order_by {
+            let key = self.argument(order_value(text, item)?)?;
             if distinct && bound.first().is_none_or(|first| first.expr != key.expr) {
                 let message =
                     "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
                 let error = Error::new(SqlState::InvalidColumnReference, message);
                 return Err(place::at(error, text, key.span));
             }
-            keys.push(self.binder.sort_key(key.expr, item.options));
+            keys.push(self.binder.sort_key(key.expr, item));
         }
         let clauses = Clauses { distinct, filter, keys };
         self.of_arguments(name, bound, clauses, span).map(Some)

@@ -12,18 +12,65 @@
 use std::rc::Rc;
 
 use plan::{ColumnId, Conflict, Expr, JoinKind, LogicalPlan, ModificationKind, RowAction};
-use sqlparser::ast::{ConflictTarget, DoUpdate, OnConflict, OnConflictAction, Query, SelectItem};
+use syntax::tree::{ConflictUpdate, ExprKind as AstKind, Name, OnConflict, Query, SelectItem};
 use types::{Comparison, Error, Result, SqlState, Type};
 
 use super::decorrelate::{joined, replace};
 use super::expression::{Clause, ExprBinder};
 use super::fold;
 use super::modify::{
-    Changed, Changing, Named, action, case, column_position, entries, is_null, name_span, something,
+    Changed, Changing, Named, action, case, column_position, entries, is_null, only_default, something,
 };
 use super::scope::Scope;
 use super::{Binder, Relation, folded};
 use crate::RelationInfo;
+
+/// What is done with rows whose key is there already.
+pub(crate) struct Conflicting<'a> {
+    keys: Keys<'a>,
+    /// `None`: DO NOTHING.
+    update: Option<Taking<'a>>,
+}
+
+/// The keys that a conflict may be about.
+enum Keys<'a> {
+    Any,
+    Constraint(&'a Name),
+    Columns(Vec<&'a Name>),
+}
+
+/// What the row that is there takes.
+pub(crate) enum Taking<'a> {
+    /// DO UPDATE.
+    Update(&'a ConflictUpdate),
+    /// The values that the new row has for these columns.
+    Row(Vec<usize>),
+}
+
+impl<'a> Conflicting<'a> {
+    /// DO NOTHING, whichever key it is.
+    pub fn nothing() -> Self {
+        Conflicting { keys: Keys::Any, update: None }
+    }
+    /// The only key there is.
+    pub fn taking(update: Taking<'a>) -> Self {
+        Conflicting { keys: Keys::Any, update: Some(update) }
+    }
+    /// ON CONFLICT, whose target is of plain columns.
+    pub fn of(conflict: &'a OnConflict) -> Self {
+        let OnConflict { target, target_condition: _, constraint, update, span: _ } = conflict;
+        let column = |column: &'a syntax::tree::Expr| match &column.kind {
+            AstKind::Column(path) => path.single(),
+            _ => None,
+        };
+        let keys = match constraint {
+            Some(name) => Keys::Constraint(name),
+            None if target.is_empty() => Keys::Any,
+            None => Keys::Columns(target.iter().filter_map(column).collect()),
+        };
+        Conflicting { keys, update: update.as_ref().map(Taking::Update) }
+    }
+}
 
 /// An INSERT's parts.
 pub(crate) struct InsertParts<'a> {
@@ -31,10 +78,10 @@ pub(crate) struct InsertParts<'a> {
     pub source: Option<&'a Query>,
     /// Which column each of the source's fills.
     pub targets: Vec<usize>,
-    /// The ON CONFLICT clause.
-    pub conflict: Option<&'a OnConflict>,
-    /// The items of RETURNING; `None` without the clause.
-    pub returning: Option<&'a [SelectItem]>,
+    /// ON CONFLICT, or what INSERT OR says.
+    pub conflict: Option<Conflicting<'a>>,
+    /// The items of RETURNING; none without the clause.
+    pub returning: &'a [SelectItem],
 }
 
 impl<'a> Binder<'a> {
@@ -53,22 +100,20 @@ impl<'a> Binder<'a> {
             let changed = Changed { plan, action: done, row, values: ids };
             return self.inserted(named, changed, parts.returning, None);
         };
-        let keys = self.arbiters(info, conflict)?;
-        match &conflict.action {
-            OnConflictAction::DoNothing => self.or_nothing(named, relation, ids, keys, parts.returning),
-            OnConflictAction::DoUpdate(update) => {
-                // Without a target it is the only key there is.
-                let only = conflict.conflict_target.is_some() || keys.len() == 1;
-                let Some(key) = keys.into_iter().next().filter(|_| only) else {
-                    return Err(Error::new(
-                        SqlState::SyntaxError,
-                        "ON CONFLICT DO UPDATE requires inference specification or constraint name",
-                    )
-                    .with_hint("for example, ON CONFLICT (column_name)"));
-                };
-                self.or_update(named, relation, ids, key, update, parts.returning)
-            }
-        }
+        let keys = self.arbiters(info, &conflict.keys)?;
+        let Some(update) = conflict.update else {
+            return self.or_nothing(named, relation, ids, keys, parts.returning);
+        };
+        // Without a target it is the only key there is.
+        let only = !matches!(conflict.keys, Keys::Any) || keys.len() == 1;
+        let Some(key) = keys.into_iter().next().filter(|_| only) else {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+            )
+            .with_hint("for example, ON CONFLICT (column_name)"));
+        };
+        self.or_update(named, relation, ids, key, update, parts.returning)
     }
 
     /// The row of DEFAULT VALUES.
@@ -89,7 +134,7 @@ impl<'a> Binder<'a> {
         &mut self,
         named: Named<'_>,
         changed: Changed,
-        returning: Option<&'a [SelectItem]>,
+        returning: &'a [SelectItem],
         conflict: Option<Conflict>,
     ) -> Result<Changing> {
         let mut scope = Scope::new(None);
@@ -99,14 +144,14 @@ impl<'a> Binder<'a> {
     }
 
     /// The keys that a conflict may be about.
-    fn arbiters(&self, info: &RelationInfo, conflict: &OnConflict) -> Result<Vec<Vec<usize>>> {
+    fn arbiters(&self, info: &RelationInfo, said: &Keys<'_>) -> Result<Vec<Vec<usize>>> {
         let keys: Vec<Vec<usize>> = info.primary_key.iter().chain(&info.unique).cloned().collect();
-        match &conflict.conflict_target {
-            None => Ok(keys),
-            Some(ConflictTarget::Columns(names)) => {
+        match said {
+            Keys::Any => Ok(keys),
+            Keys::Columns(names) => {
                 let mut places = Vec::with_capacity(names.len());
-                for ident in names {
-                    places.push(column_position(info, ident).map_err(|e| self.error_at(e, ident.span))?);
+                for name in names {
+                    places.push(column_position(info, name).map_err(|e| self.error_at(e, name.span))?);
                 }
                 let same = |key: &&Vec<usize>| {
                     key.iter().all(|c| places.contains(c)) && places.iter().all(|c| key.contains(c))
@@ -116,21 +161,20 @@ impl<'a> Binder<'a> {
                         "there is no unique or exclusion constraint matching the ON CONFLICT specification";
                     let error = Error::new(SqlState::InvalidColumnReference, message);
                     return Err(match names.first() {
-                        Some(ident) => self.error_at(error, ident.span),
+                        Some(name) => self.error_at(error, name.span),
                         None => error,
                     });
                 };
                 Ok(vec![key.clone()])
             }
-            Some(ConflictTarget::OnConstraint(name)) => {
-                let span = name_span(name);
-                let known = name.0.last().and_then(|p| p.as_ident()).map(folded).unwrap_or_default();
+            Keys::Constraint(name) => {
+                let known = folded(name);
                 match self.relations.unique_constraint(info.id, &known) {
                     Some(key) => Ok(vec![key]),
                     None => {
                         let message =
                             format!("constraint \"{known}\" for table \"{}\" does not exist", info.name);
-                        Err(self.error_at(Error::new(SqlState::UndefinedObject, message), span))
+                        Err(self.error_at(Error::new(SqlState::UndefinedObject, message), name.span))
                     }
                 }
             }
@@ -163,7 +207,7 @@ impl<'a> Binder<'a> {
         relation: Relation,
         ids: Vec<ColumnId>,
         keys: Vec<Vec<usize>>,
-        returning: Option<&'a [SelectItem]>,
+        returning: &'a [SelectItem],
     ) -> Result<Changing> {
         let mut plan = relation.plan;
         let mut free = Vec::with_capacity(keys.len());
@@ -189,8 +233,8 @@ impl<'a> Binder<'a> {
         relation: Relation,
         ids: Vec<ColumnId>,
         key: Vec<usize>,
-        update: &'a DoUpdate,
-        returning: Option<&'a [SelectItem]>,
+        update: Taking<'a>,
+        returning: &'a [SelectItem],
     ) -> Result<Changing> {
         let info = named.info;
         let (mut plan, row, old) = self.with_holder(relation.plan, &named, &ids, &key);
@@ -202,14 +246,24 @@ impl<'a> Binder<'a> {
         }
         let scope = Rc::new(scope);
         let mut binder = ExprBinder::new(self, scope, Clause::Update);
-        let assigned = binder.assignments(&update.assignments, info)?;
-        let condition = match &update.selection {
-            Some(condition) => Some(binder.condition(condition, "WHERE")?),
-            None => None,
+        let (assigned, condition) = match update {
+            Taking::Update(ConflictUpdate { set, condition }) => {
+                let assigned = binder.assignments(set, info)?;
+                let condition = condition.as_ref().map(|c| binder.condition(c, "WHERE")).transpose()?;
+                (assigned, condition)
+            }
+            Taking::Row(places) => {
+                if let Some(at) = places.iter().find(|at| info.is_always_generated(**at)) {
+                    return Err(only_default(info, *at));
+                }
+                let taken = |at: usize| (at, binder.binder.column(ids[at]));
+                (places.into_iter().map(taken).collect(), None)
+            }
         };
         let pending = std::mem::take(&mut binder.pending);
         let (attached, found) = self.attach(plan, pending)?;
         plan = attached;
+        let filtered = condition.is_some();
         let fresh = is_null(self.column(row), false);
         let mut branches = vec![(fresh.clone(), action(RowAction::Insert))];
         let otherwise = match condition {
@@ -220,7 +274,6 @@ impl<'a> Binder<'a> {
             None => action(RowAction::Update),
         };
         let done = self.action_column();
-        let filtered = update.selection.is_some();
         plan = self.beside(plan, vec![(done, case(branches, otherwise))]);
         if filtered {
             plan = something(plan, self.column(done));

@@ -1,7 +1,7 @@
 //! `date_part` as a function: of a field that is written, that rows say, or of a list of fields.
 
 use plan::{Expr, ExprKind};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::nested::encoding;
 use types::{Error, Result, SqlState, Type, Value, units};
 

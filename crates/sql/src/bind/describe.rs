@@ -6,10 +6,12 @@
 use std::fmt::Write;
 
 use plan::{ColumnId, LogicalPlan};
-use sqlparser::ast::{DescribeAlias, ObjectName, Query, Spanned, Statement};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Show, StatementKind};
 use types::{Error, Field, Result, SqlState, Type, Value};
 
+use super::refusal::wrong;
+use super::values::opening;
 use super::{Binder, Relation};
 use crate::names::Name;
 use crate::place;
@@ -25,34 +27,77 @@ struct Described {
 }
 
 impl<'a> Binder<'a> {
-    /// The rows of DESCRIBE, SUMMARIZE and SHOW; `None` for every other statement.
-    pub(crate) fn inspect(&mut self, statement: &'a Statement, summarize: bool) -> Result<Option<Relation>> {
-        use DescribeAlias::{Desc, Describe};
-        match statement {
-            Statement::ExplainTable { describe_alias: Describe | Desc, table_name, .. } => {
-                if !summarize {
-                    return self.describe_table(table_name).map(Some);
-                }
-                let (relation, _) = self.named_table(table_name)?;
-                let source = format!("SELECT * FROM {table_name}");
-                self.summarize(&source, &relation, table_name.span()).map(Some)
+    /// The rows of DESCRIBE, SUMMARIZE and SHOW; `None` for every other statement, and for SHOW of a setting.
+    pub(crate) fn inspect(&mut self, statement: &'a tree::Statement) -> Result<Option<Relation>> {
+        let (summarize, what) = match &statement.kind {
+            StatementKind::Describe { summarize, what } => (*summarize, what.as_ref()),
+            // What DESCRIBE is elsewhere.
+            StatementKind::Show(Show::Query(query)) => {
+                return self.inspect_statement(query, false).map(Some);
             }
-            Statement::Explain { describe_alias: Describe | Desc, statement, .. } => {
-                let Statement::Query(query) = statement.as_ref() else {
-                    let what = if summarize { "SUMMARIZE" } else { "DESCRIBE" };
-                    let message = format!("{what} takes a table's name or a query");
-                    return Err(Error::new(SqlState::SyntaxError, message).at(place::START));
-                };
-                if !summarize {
-                    return self.describe_query(query).map(Some);
-                }
-                let relation = self.bind_query(query, None)?;
-                // The text and not the tree, which has no place for all that stands in it.
-                let source = self.text.get("SUMMARIZE".len()..).unwrap_or_default();
-                self.summarize(source, &relation, Span::empty()).map(Some)
+            StatementKind::Show(show) => return self.show(show, statement.span),
+            _ => return Ok(None),
+        };
+        let relation = match what {
+            None if summarize => {
+                let message = "SUMMARIZE needs a table's name or a query";
+                return Err(wrong(message, self.text, statement.span));
             }
-            other => self.show(other),
+            None => self.all_tables()?,
+            Some(tree::Described::Table(name)) if summarize => {
+                let (relation, _) = self.named_table(name)?;
+                self.summarize(&format!("SELECT * FROM {name}"), &relation, name.span())?
+            }
+            Some(tree::Described::Table(name)) => self.describe_table(name)?,
+            Some(tree::Described::File(file)) => {
+                let (relation, _) = self.file_table(file)?;
+                match summarize {
+                    true => {
+                        let source = format!("SELECT * FROM {}", quoted(&file.text));
+                        self.summarize(&source, &relation, file.span)?
+                    }
+                    false => {
+                        let described = self.columns_of(&relation);
+                        self.describe_columns(described)
+                    }
+                }
+            }
+            Some(tree::Described::Statement(of)) => self.inspect_statement(of, summarize)?,
+        };
+        Ok(Some(relation))
+    }
+
+    /// DESCRIBE, SHOW and SUMMARIZE of a query.
+    fn inspect_statement(&mut self, statement: &'a tree::Statement, summarize: bool) -> Result<Relation> {
+        let query = match &statement.kind {
+            StatementKind::Query(query) if !makes_table(query) => query,
+            _ => {
+                let what = if summarize { "SUMMARIZE" } else { "DESCRIBE" };
+                let message = format!("{what} takes a table's name or a query");
+                return Err(Error::new(SqlState::SyntaxError, message).at(place::START));
+            }
+        };
+        let relation = self.bind_query(query, None)?;
+        if !summarize {
+            let described = self.columns_of(&relation);
+            return Ok(self.describe_columns(described));
         }
+        self.summarize(statement.span.of(self.text), &relation, Span::default())
+    }
+
+    /// `(DESCRIBE ...)` in FROM.
+    pub(super) fn bind_inspection(&mut self, statement: &'a tree::Statement) -> Result<Relation> {
+        self.count_instance()?;
+        let what = format!("({})", statement.span.of(self.text).trim());
+        let ctes = std::mem::take(&mut self.ctes);
+        let result = self.told_at(what, opening(self.text, statement.span), |binder| {
+            match binder.inspect(statement)? {
+                Some(relation) => Ok(relation),
+                None => Err(Error::unsupported("only DESCRIBE, SUMMARIZE and SHOW of lists stand in FROM")),
+            }
+        });
+        self.ctes = ctes;
+        result
     }
 
     /// Constant rows as a relation.
@@ -63,11 +108,11 @@ impl<'a> Binder<'a> {
         Relation { plan: LogicalPlan::Values { columns: ids, rows }, columns }
     }
 
-    /// `DESCRIBE t`: of a table, a view, a common table expression or a file.
-    pub(super) fn describe_table(&mut self, name: &ObjectName) -> Result<Relation> {
+    /// `DESCRIBE t`: of a table, a view or a common table expression.
+    pub(super) fn describe_table(&mut self, name: &tree::Path) -> Result<Relation> {
         let (relation, _) = self.named_table(name)?;
         let mut described = self.columns_of(&relation);
-        let names: Vec<Name> = name.0.iter().filter_map(|p| p.as_ident()).map(Name::of).collect();
+        let names: Vec<Name> = name.names.iter().map(Name::of).collect();
         let (schema, table) = self.placed(&names)?;
         let schema = schema.as_ref().map(|schema| schema.text.as_str());
         let info = match self.relations.view(schema, &table.text) {
@@ -84,13 +129,6 @@ impl<'a> Binder<'a> {
                 column.key = if primary { Some("PRI") } else { unique.then_some("UNI") };
             }
         }
-        Ok(self.describe_columns(described))
-    }
-
-    /// `DESCRIBE SELECT ...`.
-    fn describe_query(&mut self, query: &'a Query) -> Result<Relation> {
-        let relation = self.bind_query(query, None)?;
-        let described = self.columns_of(&relation);
         Ok(self.describe_columns(described))
     }
 
@@ -134,6 +172,15 @@ impl<'a> Binder<'a> {
         let columns = self.columns_of(relation);
         self.bind_text("SUMMARIZE".into(), summary(source, &columns), span)
     }
+}
+
+/// Whether a query has INTO, which makes it another statement.
+fn makes_table(query: &tree::Query) -> bool {
+    let mut body = &query.body;
+    while let tree::SetExpr::Set(first, _) = body {
+        body = first;
+    }
+    matches!(body, tree::SetExpr::Select(select) if select.into.is_some())
 }
 
 /// Rows that quartiles are taken of, at most: their error is about a fifth of a percent of the rows then.

@@ -7,26 +7,25 @@
 
 use std::rc::Rc;
 
-use plan::{Arithmetic, Expr, ExprKind};
-use sqlparser::ast::{
-    BinaryOperator, CastKind, Expr as Ast, Ident, SelectItem, UnaryOperator, Value as AstValue, ValueWithSpan,
-};
-use sqlparser::tokenizer::Span;
+use plan::{Expr, ExprKind};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::stop::{self, Place};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
 use super::coerce::{self, Bound};
-use super::predicate::{negated, row_of};
 use super::reserved::reserved;
 use super::scope::Scope;
 use super::subquery::Pending;
 use super::window::Windows;
-use super::{Binder, fold, folded, literal, operator, own};
-use crate::made::POSITIONAL;
+use super::{Binder, chain, folded, literal, operator, paths, query, refusal};
+use crate::data_type;
 use crate::names::Name;
 use crate::place::Placed;
 use crate::{place, stack};
+
+pub(crate) use super::chain::{comparison_of, operands};
 
 /// Uses of the select list's aliases in one statement: an alias of aliases is written out at each.
 const ALIAS_USES_MAX: usize = 10_000;
@@ -93,7 +92,7 @@ pub(crate) struct ExprBinder<'b, 'a> {
     /// Names of the select list, which QUALIFY may use.
     pub aliases: Vec<(Rc<str>, Bound)>,
     /// The select list as it was written, as far as expressions here may use its aliases.
-    pub listed: &'a [SelectItem],
+    pub listed: &'a [tree::SelectItem],
     /// Subqueries found, to be joined to the plan that the expression is evaluated over.
     pub pending: Vec<Pending>,
     /// NULL counts as FALSE here: a conjunct or disjunct of a WHERE.
@@ -154,20 +153,20 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             return Err(stack::too_deep());
         }
         let positive = self.positive;
-        if !matches!(
-            ast,
-            Ast::Nested(_)
-                | Ast::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }
-                | Ast::Exists { .. }
-                | Ast::InSubquery { .. }
-                | Ast::AnyOp { .. }
-        ) {
-            self.positive = false;
-        }
+        let keeps = match &ast.kind {
+            AstKind::Nested(_) | AstKind::Exists(_) => true,
+            AstKind::Chain(_, rest) => chain::is_connective(rest),
+            AstKind::Prefix(_, operand) => matches!(operand.kind, AstKind::Exists(_)),
+            AstKind::In(test) => matches!(test.set, tree::InSet::Query(_)),
+            AstKind::Quantified(test) => test.quantifier == tree::Quantifier::Any,
+            AstKind::Like(test) => test.quantifier == Some(tree::Quantifier::Any),
+            _ => false,
+        };
+        self.positive &= keeps;
         let grouped =
             self.aggregates.as_ref().and_then(|a| a.grouped.iter().find(|(group, _)| *group == ast));
         let result = match grouped {
-            Some((_, expr)) => Ok(Bound::typed(expr.clone(), Span::empty())),
+            Some((_, expr)) => Ok(Bound::typed(expr.clone(), Span::default())),
             None => self.dispatch(ast),
         };
         self.positive = positive;
@@ -176,132 +175,89 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     }
 
     fn dispatch(&mut self, ast: &'a Ast) -> Result<Bound> {
-        match ast {
-            Ast::Identifier(ident) => self.identifier(std::slice::from_ref(ident)),
-            Ast::CompoundIdentifier(idents) => self.identifier(idents),
-            Ast::Value(value) => self.literal(value),
-            Ast::Nested(inner) => self.bind(inner),
-            Ast::BinaryOp { left, op, right } => self.binary(ast, left, op, right),
-            Ast::UnaryOp { op, expr } => self.unary(op, expr),
-            Ast::IsNull(e) => self.is_null(e, false),
-            Ast::IsNotNull(e) => self.is_null(e, true),
-            Ast::IsTrue(e) => self.is_boolean(e, true, false),
-            Ast::IsNotTrue(e) => self.is_boolean(e, true, true),
-            Ast::IsFalse(e) => self.is_boolean(e, false, false),
-            Ast::IsNotFalse(e) => self.is_boolean(e, false, true),
-            Ast::IsUnknown(e) => self.is_unknown(e, false),
-            Ast::IsNotUnknown(e) => self.is_unknown(e, true),
-            Ast::IsDistinctFrom(l, r) => self.distinct_from(l, r, true),
-            Ast::IsNotDistinctFrom(l, r) => self.distinct_from(l, r, false),
-            Ast::Between { expr, negated, low, high } => self.between(expr, *negated, low, high),
-            Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
-            Ast::Like { negated, any: false, expr, pattern, escape_char } => {
-                self.like(expr, pattern, escape_char.as_ref(), *negated, false)
+        let span = ast.span;
+        match &ast.kind {
+            AstKind::Literal(literal) => self.literal(literal, span),
+            AstKind::Parameter(parameter) => self.parameter(parameter, span),
+            AstKind::Column(path) if is_user(path) => self.user(path, span),
+            AstKind::Column(path) => self.identifier(&path.names),
+            AstKind::Position(number) => self.position(*number, span),
+            AstKind::Star(star) => self.star_value(star, span),
+            AstKind::Columns(call) => self.columns_call(call, span),
+            AstKind::Nested(inner) => self.bind(inner),
+            AstKind::Prefix(operator, operand) => self.prefix(operator, operand),
+            AstKind::Chain(first, rest) => self.chain(ast, first, rest),
+            AstKind::Cast(call) => self.cast_call(call),
+            AstKind::Collate(inner, collation) => self.collate(inner, collation),
+            AstKind::AtTimeZone(moment, Some(zone)) => self.at_time_zone(moment, zone),
+            AstKind::AtTimeZone(_, None) => Err(refusal::unsupported("AT LOCAL", self.text(), span)),
+            AstKind::Is(test) => self.is_test(ast, test),
+            AstKind::In(test) => self.in_test(test, span),
+            AstKind::Between(test) => self.between_test(test),
+            AstKind::Like(test) => self.like_test(test, span),
+            AstKind::Quantified(test) => self.quantified(test, span),
+            AstKind::Overlaps(left, right) => self.overlaps(left, right),
+            AstKind::Exists(query) => self.exists(query, false),
+            AstKind::Subquery(query) => self.scalar_subquery(unbracketed(query)),
+            AstKind::ArrayOf(query) => self.array_of_query(query),
+            AstKind::Case(case) => self.case(case, span),
+            AstKind::Call(call) => self.function(call, span),
+            AstKind::Special(call) => self.special(call, span),
+            AstKind::List { array: _, elements } => self.list_literal(elements),
+            AstKind::Comprehension(made) => self.comprehension(made, span),
+            AstKind::Struct(fields) => self.struct_literal(fields),
+            AstKind::Map(entries) => self.map_literal(entries),
+            AstKind::Row { row: true, elements } => self.row_call(elements, span),
+            AstKind::Row { row: false, elements } if elements.is_empty() => {
+                Err(refusal::empty_brackets(self.text(), span))
             }
-            Ast::ILike { negated, any: false, expr, pattern, escape_char } => {
-                self.like(expr, pattern, escape_char.as_ref(), *negated, true)
+            AstKind::Row { row: false, elements } => self.row(elements),
+            AstKind::Index(..) | AstKind::Slice(_) | AstKind::Field(..) | AstKind::Method(..) => {
+                self.access(ast)
             }
-            Ast::Like { negated, any: true, expr, pattern, escape_char }
-            | Ast::ILike { negated, any: true, expr, pattern, escape_char } => {
-                let case_insensitive = matches!(ast, Ast::ILike { .. });
-                let patterns = match strip(pattern) {
-                    Ast::Tuple(list) => list.as_slice(),
-                    Ast::Array(list) => list.elem.as_slice(),
-                    other => std::slice::from_ref(other),
-                };
-                let mut found = Vec::with_capacity(patterns.len());
-                let mut span = Span::empty();
-                for pattern in patterns {
-                    let one = self.like(expr, pattern, escape_char.as_ref(), *negated, case_insensitive)?;
-                    span = one.span;
-                    found.push(one.expr);
-                }
-                Ok(Bound::typed(fold::or(found), span))
-            }
-            Ast::RLike { negated, expr, pattern, .. } => {
-                self.regular_expression(expr, pattern, *negated, false)
-            }
-            Ast::SimilarTo { negated, expr, pattern, escape_char } => {
-                self.similar_to(expr, pattern, escape_char.as_ref(), *negated)
-            }
-            Ast::Cast { kind, expr, data_type, array: false, format: None } => {
-                let lenient = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
-                let bound = match data_type {
-                    sqlparser::ast::DataType::Boolean | sqlparser::ast::DataType::Bool => {
-                        self.bind_condition(expr)?
-                    }
-                    _ => self.bind(expr)?,
-                };
-                self.cast(bound, data_type, lenient)
-            }
-            Ast::TypedString(typed) => {
-                let bound = self.literal(&typed.value)?;
-                self.cast(bound, &typed.data_type, false)
-            }
-            Ast::Interval(interval) => {
-                let span = literal_span(&interval.value);
-                match literal::interval(interval).placed(self.text(), span)? {
-                    Some(constant) => Ok(Bound::typed(constant, span)),
-                    None => self.computed_interval(interval),
+            AstKind::Lambda(_) => Err(self.unsupported_expression(ast)),
+            AstKind::Default => {
+                let word = tree::Name { text: span.of(self.text()).into(), quoted: false, span };
+                let words = std::slice::from_ref(&word);
+                match self.column(words)? {
+                    Some(bound) => Ok(bound),
+                    None => Err(self.unknown_column(words)),
                 }
             }
-            Ast::Case { operand, conditions, else_result, case_token, .. } => {
-                let span = case_token.0.span;
-                self.case(operand.as_deref(), conditions, else_result.as_deref(), span)
-            }
-            Ast::Function(function) => self.function(function),
-            Ast::Extract { field, expr, .. } => self.extract(field, expr),
-            Ast::Substring { expr, substring_from, substring_for, .. } => {
-                self.substring(expr, substring_from.as_deref(), substring_for.as_deref())
-            }
-            Ast::Trim { trim_where, trim_what, expr, trim_characters } => {
-                self.trim(trim_where.as_ref(), trim_what.as_deref(), expr, trim_characters.as_deref())
-            }
-            Ast::Position { expr, r#in } => self.call("strpos", &[r#in, expr]),
-            Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
-                let mut arguments: Vec<&'a Ast> = vec![expr, overlay_what, overlay_from];
-                arguments.extend(overlay_for.as_deref());
-                self.call("overlay", &arguments)
-            }
-            Ast::Ceil { expr, .. } => self.call("ceil", &[expr]),
-            Ast::Floor { expr, .. } => self.call("floor", &[expr]),
-            Ast::AtTimeZone { timestamp, time_zone } => self.at_time_zone(timestamp, time_zone),
-            Ast::Collate { expr, collation } => {
-                let name = collation.to_string();
-                if !matches!(name.trim_matches('"').to_lowercase().as_str(), "c" | "posix" | "ucs_basic") {
-                    return Err(Error::unsupported(format!("collation {name} is not supported"))
-                        .with_hint("text is ordered by its bytes, which is collation \"C\""));
-                }
-                self.bind(expr)
-            }
-            Ast::Array(list) => self.list_literal(&list.elem),
-            Ast::Dictionary(fields) => self.struct_literal(fields),
-            Ast::Map(map) => self.map_literal(&map.entries),
-            Ast::Tuple(values) => self.row(values),
-            Ast::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
-            Ast::Exists { subquery, negated } => self.exists(subquery, *negated),
-            Ast::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated),
-            Ast::Subquery(query) => self.scalar_subquery(query),
-            Ast::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, false),
-            Ast::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true),
-            other => Err(self.unsupported_expression(other)),
         }
     }
 
+    /// The function USER, which stands without brackets; PostgreSQL reserves the word, and here it is a name wherever it
+    /// is no value.
+    fn user(&mut self, path: &tree::Path, span: Span) -> Result<Bound> {
+        let call = tree::Call {
+            name: path.clone(),
+            arguments: None,
+            within_group: vec![],
+            filter: None,
+            nulls: None,
+            over: None,
+        };
+        self.bind(self.binder.texts.keep_expr(Ast { kind: AstKind::Call(Box::new(call)), span }))
+    }
+
+    /// The error for an expression of a kind that this engine does not have.
     pub(super) fn unsupported_expression(&self, ast: &Ast) -> Error {
-        use sqlparser::ast::Spanned;
-        let mut shown = ast.to_string();
+        let mut shown = match &ast.kind {
+            AstKind::Lambda(lambda) => {
+                let parameters: Vec<String> = lambda.parameters.iter().map(tree::Name::to_string).collect();
+                format!("({}) -> {}", parameters.join(", "), lambda.body)
+            }
+            _ => ast.to_string(),
+        };
         if shown.chars().count() > 60 {
             shown = shown.chars().take(60).chain("...".chars()).collect();
         }
-        place::at(
-            Error::unsupported(format!("the expression {shown} is not supported")),
-            self.text(),
-            ast.span(),
-        )
+        refusal::unsupported(format!("the expression {shown}"), self.text(), query::place_of(ast))
     }
 
-    fn identifier(&mut self, idents: &'a [Ident]) -> Result<Bound> {
+    /// A column by its names, an alias, or a table's row.
+    pub(super) fn identifier(&mut self, idents: &'a [tree::Name]) -> Result<Bound> {
         let found = self.column(idents);
         // `alias.x` is the alias x, where there is no table of that name with such a column.
         match (idents, found) {
@@ -324,18 +280,18 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         }
         if idents.len() > 1 {
             // A struct's column, and names of fields.
-            return self.named_value(&idents.iter().collect::<Vec<_>>());
+            return self.named_value(idents);
         }
         Err(self.unknown_column(idents))
     }
 
     /// What an alias further left in the select list stands for, where no column has the name: bound anew, as if its
     /// expression were written here.
-    pub(super) fn listed_alias(&mut self, ident: &'a Ident) -> Result<Option<Bound>> {
+    pub(super) fn listed_alias(&mut self, ident: &tree::Name) -> Result<Option<Bound>> {
         let name = Name::of(ident);
         let named = |fits: &dyn Fn(&str) -> bool| {
-            self.listed.iter().enumerate().rev().find_map(|(at, item)| match item {
-                SelectItem::ExprWithAlias { expr, alias } if fits(&folded(alias)) => Some((at, expr)),
+            self.listed.iter().enumerate().rev().find_map(|(at, item)| match &item.alias {
+                Some(alias) if fits(&folded(alias)) => Some((at, &item.value)),
                 _ => None,
             })
         };
@@ -366,8 +322,8 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     }
 
     /// The error for names that are no column.
-    pub(super) fn unknown_column(&self, idents: &[Ident]) -> Error {
-        let span = Span::union_iter(idents.iter().map(|i| i.span));
+    pub(super) fn unknown_column(&self, idents: &[tree::Name]) -> Error {
+        let span = span_of(idents);
         let names: Vec<Name> = idents.iter().map(Name::of).collect();
         let (table, name) = match names.as_slice() {
             [name] => (None, &name.text),
@@ -381,7 +337,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         let reserved = idents.iter().find_map(reserved);
         let error = reserved.unwrap_or_else(|| self.scope.unknown(table, name));
         let error = match idents {
-            [ident] if ident.quote_style == Some('"') && error.hint().is_none() => {
+            [ident] if ident.quoted && error.hint().is_none() => {
                 error.with_hint("double quotes make a name; text stands in single quotes")
             }
             _ => error,
@@ -390,21 +346,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     }
 
     /// The column, argument or select item of that name; `None` when there is none.
-    pub(super) fn column(&mut self, idents: &[Ident]) -> Result<Option<Bound>> {
-        let span = Span::union_iter(idents.iter().map(|i| i.span));
+    pub(super) fn column(&mut self, idents: &[tree::Name]) -> Result<Option<Bound>> {
+        let span = span_of(idents);
         let names: Vec<Name> = idents.iter().map(Name::of).collect();
         let Some((schema, table, name)) = qualified(&names) else { return self.in_database(&names, span) };
-        if let [Ident { value, quote_style: Some(POSITIONAL), .. }] = idents {
-            let at = value.trim_start_matches('#').parse::<usize>().ok().and_then(|at| at.checked_sub(1));
-            return match at.and_then(|at| self.scope.star().nth(at)) {
-                Some(entry) => Ok(Some(Bound::typed(self.binder.column(entry.id), span))),
-                None => {
-                    let message = format!("positional reference {value} is not one of FROM's columns");
-                    let error = Error::new(SqlState::InvalidColumnReference, message);
-                    Err(place::at(error, self.text(), span))
-                }
-            };
-        }
         if let (None, Some(frame)) = (table, self.binder.arguments.last())
             && let Some((_, argument)) = frame.iter().find(|(parameter, _)| name.is(parameter))
         {
@@ -421,6 +366,20 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         Ok(at.map(|at| Bound { span, ..self.aliases[at].1.clone() }))
     }
 
+    /// `#2`: a column of FROM by its place there.
+    fn position(&mut self, number: u32, at: Span) -> Result<Bound> {
+        let digits = Span { start: (at.start + 1).min(at.end), end: at.end };
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        match place.and_then(|place| self.scope.star().nth(place)) {
+            Some(entry) => Ok(Bound::typed(self.binder.column(entry.id), digits)),
+            None => {
+                let message = format!("positional reference #{number} is not one of FROM's columns");
+                let error = Error::new(SqlState::InvalidColumnReference, message);
+                Err(place::at(error, self.text(), digits))
+            }
+        }
+    }
+
     /// A column whose table's name has a database in front: `db.table.column`, `db.schema.table.column`.
     fn in_database(&mut self, names: &[Name], span: Span) -> Result<Option<Bound>> {
         let [relation @ .., name] = names else { return Ok(None) };
@@ -435,11 +394,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
 
     /// What a column that a select list names is called: as it is spelled where it comes from.
     pub(super) fn spelling(&self, ast: &Ast) -> Option<Rc<str>> {
-        let idents = match strip(ast) {
-            Ast::Identifier(ident) => std::slice::from_ref(ident),
-            Ast::CompoundIdentifier(idents) => idents.as_slice(),
-            _ => return None,
-        };
+        let idents = paths::names_of(strip(ast))?;
         let names: Vec<Name> = idents.iter().map(Name::of).collect();
         if let Some((schema, table, name)) = qualified(&names)
             && let Some(entry) = self.scope.find(schema, table, name).ok()?
@@ -464,248 +419,81 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         Some(name.as_str().into())
     }
 
-    fn literal(&mut self, value: &ValueWithSpan) -> Result<Bound> {
-        let span = value.span;
-        let expr = match &value.value {
-            AstValue::Number(text, _) => literal::number(text).placed(self.text(), span)?,
-            AstValue::Boolean(b) => Expr::boolean(*b),
-            AstValue::Null => Expr::literal(Value::Null, Type::Null),
-            AstValue::SingleQuotedString(s)
-            | AstValue::EscapedStringLiteral(s)
-            | AstValue::UnicodeStringLiteral(s)
-            | AstValue::NationalStringLiteral(s) => {
-                return Ok(Bound { expr: Expr::literal(Value::text(s), Type::Text), untyped: true, span });
-            }
-            AstValue::SingleQuotedByteStringLiteral(digits) => {
+    fn literal(&mut self, literal: &'a tree::Literal, span: Span) -> Result<Bound> {
+        use tree::Literal as L;
+        let expr = match literal {
+            L::Number(digits) => literal::number(digits).placed(self.text(), span)?,
+            L::Bool(b) => Expr::boolean(*b),
+            L::Null => Expr::literal(Value::Null, Type::Null),
+            L::Text(text) => return Ok(written_text(text, span)),
+            L::Bits(digits) => {
                 let read = types::bits::parse(&format!("b{digits}")).placed(self.text(), span)?;
                 let ty = if read.is_empty() { Type::BITS } else { Type::Bit(read.len() as u32) };
                 Expr::literal(Value::text(&read), ty)
             }
-            AstValue::DollarQuotedString(s) => {
-                return Ok(Bound {
-                    expr: Expr::literal(Value::text(&s.value), Type::Text),
-                    untyped: true,
-                    span,
-                });
+            L::Bytes(digits) => {
+                let text = written_text(&format!("\\x{digits}"), span);
+                return self.cast_to(text, Type::Bytea, None, false);
             }
-            AstValue::Placeholder(name) => {
-                let number = name.trim_start_matches('$').parse::<usize>().ok();
-                let value = number.and_then(|n| self.binder.values.get(n.checked_sub(1)?));
-                let Some((value, ty)) = value else {
-                    let error =
-                        Error::new(SqlState::UndefinedParameter, format!("there is no parameter {name}"))
-                            .with_hint("give its value with EXECUTE, or beside the statement's text");
-                    return Err(place::at(error, self.text(), span));
-                };
-                let untyped = ty.is_text() && !value.is_null();
-                return Ok(Bound { expr: Expr::literal(value.clone(), *ty), untyped, span });
-            }
-            other => {
-                let error = Error::unsupported(format!("the literal {other} is not supported"));
-                return Err(place::at(error, self.text(), span));
-            }
+            L::Typed(ty, text) => return self.cast(written_text(&text.text, text.span), ty, false),
+            L::Interval(interval) => return self.interval(interval, span),
         };
         Ok(Bound::typed(expr, span))
     }
 
-    fn binary(&mut self, ast: &'a Ast, left: &'a Ast, op: &BinaryOperator, right: &'a Ast) -> Result<Bound> {
-        use BinaryOperator as B;
-        if matches!(op, B::And | B::Or) {
-            return self.connective(ast, matches!(op, B::And));
-        }
-        if let Some(comparison) = comparison_operator(op) {
-            if let (Some(l), Some(r)) = (row_of(left), row_of(right)) {
-                return self.row_comparison(comparison, &l, &r);
-            }
-            if let Some(bound) = self.row_with_subquery(comparison, left, right)? {
-                return Ok(bound);
-            }
-            // Beside TRUE or FALSE stands a condition.
-            let conditions = is_truth(left) || is_truth(right);
-            let outside = self.in_condition;
-            self.in_condition |= conditions;
-            let operands = (self.bind(left), self.bind(right));
-            self.in_condition = outside;
-            let (l, r) = (operands.0?, operands.1?);
-            let span = l.span.union(&r.span);
-            let compared = operator::comparison(comparison, l, r, self.text())?;
-            return Ok(Bound::typed(operator::literal_right(compared), span));
-        }
-        let arithmetic = match op {
-            B::Plus => Arithmetic::Add,
-            B::Minus => Arithmetic::Subtract,
-            B::Multiply => Arithmetic::Multiply,
-            B::Divide => Arithmetic::Divide,
-            B::Modulo => Arithmetic::Modulo,
-            B::StringConcat => {
-                let (l, r) = (self.bind(left)?, self.bind(right)?);
-                let span = l.span.union(&r.span);
-                let of_json = |b: &Bound| b.ty().is_json() || b.untyped || b.is_null();
-                if (l.ty() == Type::Jsonb || r.ty() == Type::Jsonb) && of_json(&l) && of_json(&r) {
-                    return self.jsonb_operator("jsonb_concat", l, r);
-                }
-                return Ok(Bound::typed(operator::concatenate(l, r, self.text())?, span));
-            }
-            B::DuckIntegerDivide => {
-                let (l, r) = self.operands(left, right)?;
-                let span = l.span.union(&r.span);
-                return Ok(Bound::typed(self.whole_quotient(l, r, span)?, span));
-            }
-            B::PGExp => return self.call("power", &[left, right]),
-            B::Overlaps => return self.overlaps(left, right),
-            B::PGLikeMatch => return self.like(left, right, None, false, false),
-            B::PGNotLikeMatch => return self.like(left, right, None, true, false),
-            B::PGILikeMatch => return self.like(left, right, None, false, true),
-            B::PGNotILikeMatch => return self.like(left, right, None, true, true),
-            B::PGRegexMatch => return self.regular_expression(left, right, false, false),
-            B::PGRegexNotMatch => return self.regular_expression(left, right, true, false),
-            B::PGRegexIMatch => return self.regular_expression(left, right, false, true),
-            B::PGRegexNotIMatch => return self.regular_expression(left, right, true, true),
-            B::Arrow
-            | B::LongArrow
-            | B::HashArrow
-            | B::HashLongArrow
-            | B::AtArrow
-            | B::ArrowAt
-            | B::Question
-            | B::QuestionPipe
-            | B::QuestionAnd
-            | B::PGOverlap => {
-                return self.nested_operator(op, left, right);
-            }
-            B::HashMinus => {
-                let (l, r) = (self.bind(left)?, self.bind(right)?);
-                return self.jsonb_operator("jsonb_delete_path", l, r);
-            }
-            B::PGStartsWith => return self.call("starts_with", &[left, right]),
-            B::BitwiseAnd
-            | B::BitwiseOr
-            | B::PGBitwiseXor
-            | B::PGBitwiseShiftLeft
-            | B::PGBitwiseShiftRight => {
-                let (l, r) = (self.bind(left)?, self.bind(right)?);
-                let symbol = match op {
-                    B::BitwiseAnd => "&",
-                    B::BitwiseOr => "|",
-                    B::PGBitwiseXor => "#",
-                    B::PGBitwiseShiftLeft => "<<",
-                    _ => ">>",
-                };
-                return own::bits(symbol, l, r, self.text());
-            }
-            other => {
-                let span = literal_span(left);
-                let error = Error::unsupported(format!("operator {other} is not supported"));
-                return Err(place::at(error, self.text(), span));
-            }
+    fn parameter(&mut self, parameter: &tree::Parameter, span: Span) -> Result<Bound> {
+        use tree::Parameter as P;
+        let (number, name) = match parameter {
+            P::Number(number) | P::Question(number) => (usize::try_from(*number).ok(), format!("${number}")),
+            P::Dollar(name) => (name.parse().ok(), format!("${name}")),
+            P::Colon(name) => (None, format!(":{name}")),
         };
-        let (l, r) = self.operands(left, right)?;
-        let span = l.span.union(&r.span);
-        if matches!(op, B::Minus) && l.ty() == Type::Jsonb {
-            return self.jsonb_operator("jsonb_minus", l, r);
-        }
-        Ok(Bound::typed(operator::arithmetic(arithmetic, l, r, self.text())?, span))
-    }
-
-    /// The operands of arithmetic. A number that is written next to a TINYINT, an unsigned integer or a HUGEINT is of
-    /// that type where it fits, as in DuckDB.
-    fn operands(&mut self, left: &'a Ast, right: &'a Ast) -> Result<(Bound, Bound)> {
-        let (mut l, mut r) = (self.bind(left)?, self.bind(right)?);
-        let (lt, rt) = (l.ty(), r.ty());
-        if lt.is_ranged_integer() && is_number(right) && coerce::holds_literal(lt, &r.expr) {
-            r.expr = coerce::cast(r.expr, lt);
-        } else if rt.is_ranged_integer() && is_number(left) && coerce::holds_literal(rt, &l.expr) {
-            l.expr = coerce::cast(l.expr, rt);
-        }
-        Ok((l, r))
-    }
-
-    /// An operator of JSONB, under the name of a call.
-    fn jsonb_operator(&mut self, name: &str, left: Bound, right: Bound) -> Result<Bound> {
-        let span = left.span.union(&right.span);
-        match self.nested_call(name, &[left, right], span)? {
-            Some(expr) => Ok(Bound::typed(super::fold::fold(expr), span)),
-            None => Err(Error::internal("an operator of JSONB")),
-        }
-    }
-
-    /// A chain of ANDs or ORs, without recursion along the chain.
-    fn connective(&mut self, ast: &'a Ast, and: bool) -> Result<Bound> {
-        let mut parts = Vec::new();
-        operands(ast, and, &mut parts);
-        let mut bound = Vec::with_capacity(parts.len());
-        let mut span = Span::empty();
-        for part in parts {
-            let operand = self.bind_condition(part)?;
-            span = span.union(&operand.span);
-            bound.push(operator::condition(operand, if and { "AND" } else { "OR" }, self.text())?);
-        }
-        let expr = if and { fold::and(bound) } else { fold::or(bound) };
-        Ok(Bound::typed(expr, span))
-    }
-
-    fn unary(&mut self, op: &UnaryOperator, operand: &'a Ast) -> Result<Bound> {
-        let bound = match (op, operand) {
-            (UnaryOperator::Not, _) => self.bind_condition(operand)?,
-            (
-                UnaryOperator::Minus,
-                Ast::Value(ValueWithSpan { value: AstValue::Number(digits, _), span }),
-            ) if digits == literal::LEAST_HUGEINT => {
-                return Ok(Bound::typed(Expr::literal(Value::I128(i128::MIN), Type::HugeInt), *span));
-            }
-            _ => self.bind(operand)?,
+        let Some((value, ty)) = number.and_then(|n| self.binder.values.get(n.checked_sub(1)?)) else {
+            let error = Error::new(SqlState::UndefinedParameter, format!("there is no parameter {name}"))
+                .with_hint("give its value with EXECUTE, or beside the statement's text");
+            return Err(place::at(error, self.text(), span));
         };
-        let span = bound.span;
-        match op {
-            UnaryOperator::Minus => Ok(Bound::typed(operator::negate(bound, self.text())?, span)),
-            UnaryOperator::Plus if bound.ty().is_numeric() || bound.ty().is_interval() => Ok(bound),
-            UnaryOperator::Not => {
-                let input = operator::condition(bound, "NOT", self.text())?;
-                Ok(Bound::typed(negated(input), span))
-            }
-            UnaryOperator::PGAbs => self.apply("abs", vec![bound], span),
-            UnaryOperator::PGSquareRoot => self.apply("sqrt", vec![bound], span),
-            UnaryOperator::PGCubeRoot => self.apply("cbrt", vec![bound], span),
-            UnaryOperator::BitwiseNot if bound.ty().is_bits() => Ok(super::bits::inverted(bound)),
-            UnaryOperator::BitwiseNot if bound.ty().is_integer() => {
-                match own::call(plan::functions::BITWISE_NOT, std::slice::from_ref(&bound), self.text())? {
-                    Some(expr) => Ok(Bound::typed(expr, span)),
-                    None => Err(Error::internal("an operator on bits")),
-                }
-            }
-            other => {
-                let error = Error::new(
-                    SqlState::UndefinedFunction,
-                    format!("operator does not exist: {other} {}", bound.ty()),
-                );
-                Err(place::at(error, self.text(), span))
-            }
-        }
+        let untyped = ty.is_text() && !value.is_null();
+        Ok(Bound { expr: Expr::literal(value.clone(), *ty), untyped, span })
     }
 
-    fn case(
-        &mut self,
-        operand: Option<&'a Ast>,
-        conditions: &'a [sqlparser::ast::CaseWhen],
-        otherwise: Option<&'a Ast>,
-        span: Span,
-    ) -> Result<Bound> {
-        let operand = operand.map(|o| self.bind(o)).transpose()?;
-        let mut whens = Vec::with_capacity(conditions.len());
-        let mut results = Vec::with_capacity(conditions.len() + 1);
-        for branch in conditions {
+    fn cast_call(&mut self, call: &'a tree::CastCall) -> Result<Bound> {
+        let tree::CastCall { style, expr, to } = call;
+        let bound = match data_type::is_boolean(to) {
+            true => self.bind_condition(expr)?,
+            false => self.bind(expr)?,
+        };
+        self.cast(bound, to, *style == tree::CastStyle::TryCast)
+    }
+
+    fn collate(&mut self, inner: &'a Ast, collation: &tree::Path) -> Result<Bound> {
+        let name = collation.to_string();
+        if !matches!(name.trim_matches('"').to_lowercase().as_str(), "c" | "posix" | "ucs_basic") {
+            return Err(Error::unsupported(format!("collation {name} is not supported"))
+                .with_hint("text is ordered by its bytes, which is collation \"C\""));
+        }
+        self.bind(inner)
+    }
+
+    fn case(&mut self, case: &'a tree::Case, at: Span) -> Result<Bound> {
+        let tree::Case { operand, branches, otherwise } = case;
+        let word = Span { start: at.start, end: (at.start + 4).min(at.end) };
+        let operand = operand.as_ref().map(|o| self.bind(o)).transpose()?;
+        let mut whens = Vec::with_capacity(branches.len());
+        let mut results = Vec::with_capacity(branches.len() + 1);
+        for (condition, result) in branches {
             let when = match &operand {
                 Some(operand) => {
-                    let value = self.bind(&branch.condition)?;
+                    let value = self.bind(condition)?;
                     operator::comparison(Comparison::Equal, operand.clone(), value, self.text())?
                 }
                 None => {
-                    let bound = self.bind_condition(&branch.condition)?;
+                    let bound = self.bind_condition(condition)?;
                     operator::condition(bound, "CASE/WHEN", self.text())?
                 }
             };
             whens.push(when);
-            results.push(self.bind(&branch.result)?);
+            results.push(self.bind(result)?);
         }
         let has_otherwise = otherwise.is_some();
         if let Some(otherwise) = otherwise {
@@ -714,25 +502,23 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         let (mut results, ty) = coerce::unify(results, "CASE", self.text())?;
         let otherwise = if has_otherwise { results.pop().map(Box::new) } else { None };
         let branches: Vec<(Expr, Expr)> = whens.into_iter().zip(results).collect();
-        Ok(Bound::typed(Expr::new(ExprKind::Case { branches, otherwise }, ty), span))
+        Ok(Bound::typed(Expr::new(ExprKind::Case { branches, otherwise }, ty), word))
     }
 }
 
-fn comparison_operator(op: &BinaryOperator) -> Option<Comparison> {
-    use BinaryOperator as B;
-    Some(match op {
-        B::Eq => Comparison::Equal,
-        B::NotEq => Comparison::NotEqual,
-        B::Lt => Comparison::Less,
-        B::LtEq => Comparison::LessOrEqual,
-        B::Gt => Comparison::Greater,
-        B::GtEq => Comparison::GreaterOrEqual,
-        _ => return None,
-    })
+/// A quoted literal, which has no type until its context gives it one.
+fn written_text(text: &str, span: Span) -> Bound {
+    Bound { expr: Expr::literal(Value::text(text), Type::Text), untyped: true, span }
 }
 
-pub(crate) fn comparison_of(op: &BinaryOperator) -> Option<Comparison> {
-    comparison_operator(op)
+/// The place of a column's name.
+fn span_of(names: &[tree::Name]) -> Span {
+    names.iter().fold(Span::default(), |span, name| span.to(name.span))
+}
+
+/// The word USER.
+fn is_user(path: &tree::Path) -> bool {
+    path.single().is_some_and(|name| !name.quoted && name.text.eq_ignore_ascii_case("user"))
 }
 
 /// Schema, table and column of a column's name; `None` where there are too many parts.
@@ -747,51 +533,53 @@ fn qualified(names: &[Name]) -> Option<(Option<&Name>, Option<&Name>, &Name)> {
 
 /// The expression without brackets around it.
 pub(crate) fn strip(mut ast: &Ast) -> &Ast {
-    while let Ast::Nested(inner) = ast {
+    while let AstKind::Nested(inner) = &ast.kind {
         ast = inner;
     }
     ast
 }
 
-/// The operands of a chain of ANDs (or ORs), left to right, brackets of the same kind opened.
-pub(crate) fn operands<'a>(ast: &'a Ast, and: bool, out: &mut Vec<&'a Ast>) {
-    let wanted = if and { BinaryOperator::And } else { BinaryOperator::Or };
-    let mut open = vec![ast];
-    while let Some(next) = open.pop() {
-        match next {
-            Ast::BinaryOp { left, op, right } if *op == wanted => {
-                open.push(right);
-                open.push(left);
-            }
-            Ast::Nested(inner) if matches!(strip(inner), Ast::BinaryOp { op, .. } if *op == wanted) => {
-                open.push(strip(inner));
-            }
-            other => out.push(other),
-        }
+/// The query inside of brackets that are a query's own.
+pub(crate) fn unbracketed(mut query: &tree::Query) -> &tree::Query {
+    while let Some(inner) = query::bracketed(query) {
+        query = inner;
+    }
+    query
+}
+
+/// The subquery that an expression is, behind all brackets.
+pub(crate) fn subquery_of(ast: &Ast) -> Option<&tree::Query> {
+    match &strip(ast).kind {
+        AstKind::Subquery(query) => Some(unbracketed(query)),
+        _ => None,
     }
 }
 
-/// A number as it is written, with or without a sign.
-fn is_number(ast: &Ast) -> bool {
-    match ast {
-        Ast::Value(v) => matches!(v.value, sqlparser::ast::Value::Number(..)),
-        Ast::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => is_number(expr),
-        Ast::Nested(inner) => is_number(inner),
-        _ => false,
+/// The query behind ANY or ALL, where it is one.
+pub(super) fn set_query(set: &tree::InSet) -> Option<&tree::Query> {
+    match set {
+        tree::InSet::Query(query) => Some(unbracketed(query)),
+        tree::InSet::Expr(list) => subquery_of(list),
+        tree::InSet::List(_) => None,
     }
 }
 
-fn literal_span(ast: &Ast) -> Span {
-    match strip(ast) {
-        Ast::Value(v) => v.span,
-        Ast::Identifier(i) => i.span,
-        Ast::CompoundIdentifier(is) => Span::union_iter(is.iter().map(|i| i.span)),
-        Ast::UnaryOp { expr, .. } => literal_span(expr),
-        _ => Span::empty(),
+/// What a text in quotes says.
+pub(super) fn is_text_literal(ast: &Ast) -> Option<&str> {
+    match &ast.kind {
+        AstKind::Literal(tree::Literal::Text(text)) => Some(text),
+        _ => None,
     }
 }
 
-/// TRUE or FALSE, as it is written.
-fn is_truth(ast: &Ast) -> bool {
-    matches!(ast, Ast::Value(value) if matches!(value.value, sqlparser::ast::Value::Boolean(_)))
+/// The place of a constant or a name, behind brackets and signs; none of anything else.
+pub(super) fn literal_span(ast: &Ast) -> Span {
+    use tree::Literal as L;
+    let ast = strip(ast);
+    match &ast.kind {
+        AstKind::Literal(L::Bytes(_) | L::Typed(..) | L::Interval(_)) => Span::default(),
+        AstKind::Literal(_) | AstKind::Parameter(_) => ast.span,
+        AstKind::Prefix(_, operand) => literal_span(operand),
+        _ => paths::names_of(ast).map(span_of).unwrap_or_default(),
+    }
 }

@@ -8,13 +8,11 @@
 use std::sync::Arc;
 
 use plan::{AggregateCall, AggregateFunction, Expr, ExprKind, External, ExternalFunction};
-use sqlparser::ast::{
-    DataType, DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr,
-    FunctionArguments,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Error, Result, SqlState, Type};
 
+use super::arguments;
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::packing::AggregateArguments;
@@ -26,7 +24,7 @@ impl<'a> ExprBinder<'_, 'a> {
         &mut self,
         name: &str,
         external: External,
-        call: &'a Call,
+        call: &'a tree::Call,
         span: Span,
     ) -> Result<Bound> {
         match external {
@@ -45,12 +43,8 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
-    fn no_aggregate_clauses(&self, name: &str, call: &Call, span: Span) -> Result<()> {
-        let clauses = match &call.args {
-            FunctionArguments::List(list) => list.duplicate_treatment.is_some() || !list.clauses.is_empty(),
-            _ => false,
-        };
-        if clauses || call.filter.is_some() || call.over.is_some() {
+    fn no_aggregate_clauses(&self, name: &str, call: &tree::Call, span: Span) -> Result<()> {
+        if arguments::has_clauses(call) || call.filter.is_some() || call.over.is_some() {
             let message =
                 format!("DISTINCT, ORDER BY, FILTER and OVER are for aggregates, and {name} is none");
             return Err(place::at(Error::new(SqlState::GroupingError, message), self.binder.text, span));
@@ -75,17 +69,14 @@ impl<'a> ExprBinder<'_, 'a> {
         &mut self,
         name: &str,
         pack: &Arc<ExternalFunction>,
-        call: &'a Call,
+        call: &'a tree::Call,
         span: Span,
     ) -> Result<AggregateArguments> {
         let refuse = |error: Error| place::at(error, self.binder.text, span);
-        let mut distinct = false;
-        if let FunctionArguments::List(list) = &call.args {
-            distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-            if let Some(clause) = list.clauses.first() {
-                return Err(refuse(Error::unsupported(format!("{clause} inside {name} is not supported"))));
-            }
+        if let Some(clause) = arguments::clause_shown(call) {
+            return Err(refuse(Error::unsupported(format!("{clause} inside {name} is not supported"))));
         }
+        let distinct = arguments::is_distinct(call);
         if !call.within_group.is_empty() {
             let message = format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
             return Err(refuse(Error::new(SqlState::WrongObjectType, message)));
@@ -112,22 +103,15 @@ impl<'a> ExprBinder<'_, 'a> {
         &mut self,
         function: &ExternalFunction,
         name: &str,
-        call: &'a Call,
+        call: &'a tree::Call,
         span: Span,
     ) -> Result<Vec<Expr>> {
         let text = self.binder.text;
-        let mut arguments: Vec<&'a Ast> = Vec::new();
-        if let FunctionArguments::List(list) = &call.args {
-            for argument in &list.args {
-                match argument {
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => arguments.push(e),
-                    other => {
-                        let message = format!("function {name}: the argument {other} is not supported");
-                        return Err(place::at(Error::unsupported(message), text, span));
-                    }
-                }
-            }
-        }
+        let arguments = self.binder.positional(arguments::list(call)).map_err(|argument| {
+            let shown = arguments::shown(argument);
+            let message = format!("function {name}: the argument {shown} is not supported");
+            place::at(Error::unsupported(message), text, span)
+        })?;
         let mut bound = Vec::with_capacity(arguments.len());
         for argument in arguments {
             bound.push(self.bind(without_regclass(argument))?);
@@ -164,8 +148,17 @@ pub const SETVAL_CALLED: &str = "setval called";
 
 /// The text in `'name'::regclass`, as PostgreSQL's dumps write the argument of nextval.
 fn without_regclass(ast: &Ast) -> &Ast {
-    match ast {
-        Ast::Cast { expr, data_type, .. } if matches!(data_type, DataType::Regclass) => expr,
+    match &ast.kind {
+        AstKind::Cast(cast) if is_regclass(&cast.to) => &cast.expr,
         _ => ast,
+    }
+}
+
+fn is_regclass(ty: &tree::TypeName) -> bool {
+    match &ty.kind {
+        tree::TypeKind::Named { name, modifiers } if ty.lists.is_empty() && modifiers.is_empty() => {
+            name.single().is_some_and(|name| !name.quoted && name.text.eq_ignore_ascii_case("regclass"))
+        }
+        _ => false,
     }
 }

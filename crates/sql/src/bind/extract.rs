@@ -5,14 +5,14 @@
 //! field, or one that the type lacks, is an error. Called by `bind::expression`, `date_part` and `own`.
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
-use sqlparser::ast::{DateTimeField, Expr as Ast};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast};
 use types::{Error, Result, SqlState, Type, Value, units};
 
 use super::coerce::{Bound, cast};
 use super::expression::ExprBinder;
 use super::function::own as own_call;
-use super::{fold, literal, operator, own, zones};
+use super::{fold, literal, operator, own, refusal, zones};
 use crate::place;
 
 const INTERVAL_FIELDS: [&str; 11] = [
@@ -57,11 +57,14 @@ const FIELDS_OF_MOMENTS: [&str; 21] = [
 
 impl<'a> ExprBinder<'_, 'a> {
     /// `EXTRACT(field FROM value)`.
-    pub(super) fn extract(&mut self, field: &DateTimeField, value: &'a Ast) -> Result<Bound> {
+    pub(super) fn extract(&mut self, field: &tree::Name, value: &'a Ast) -> Result<Bound> {
         let value = self.bind(value)?;
         let span = value.span;
-        let field = field.to_string().to_lowercase();
-        let expr = self.extract_field(field.trim_matches('\''), value, span)?;
+        let field = match refusal::label_in_quotes(self.binder.text, field) {
+            true => field.text.to_lowercase(),
+            false => field.to_string().to_lowercase(),
+        };
+        let expr = self.extract_field(&field, value, span)?;
         Ok(Bound::typed(expr, span))
     }
 

@@ -12,17 +12,17 @@ use std::sync::Arc;
 use plan::{
     ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ROW_REFERENCE, ScanSource,
 };
-use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias, TableFactor, TableWithJoins,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, TableKind};
 use types::{Error, Result, SqlState, Type};
 
+use super::refusal::unsupported;
 use super::reserved::reserved;
 use super::scope::{Entry, Scope, nearest};
+use super::values::opening;
 use super::{Binder, Key, Relation, folded, single_row};
+use crate::RelationInfo;
 use crate::names::Name;
-use crate::{RelationInfo, place};
 
 /// A name of each table's rows: their places, which stay until the table's blocks are tidied.
 pub(super) const ROW_ID: &str = "rowid";
@@ -37,11 +37,26 @@ pub(super) struct Source {
     pub lateral: bool,
 }
 
+/// The name that a factor goes by, and those of its columns.
+#[derive(Clone, Copy)]
+struct Alias<'a> {
+    name: &'a tree::Name,
+    columns: &'a [tree::AliasColumn],
+}
+
+/// A function in FROM.
+struct Called<'a> {
+    lateral: bool,
+    name: &'a tree::Path,
+    arguments: &'a [tree::Argument],
+    ordinality: bool,
+}
+
 impl<'a> Binder<'a> {
     /// The items of FROM joined, and the scope of their columns; a single row without FROM.
     pub(super) fn bind_from(
         &mut self,
-        from: &'a [TableWithJoins],
+        from: &'a [tree::TableWithJoins],
         outer: Option<Rc<Scope>>,
     ) -> Result<(LogicalPlan, Scope)> {
         let mut plan: Option<LogicalPlan> = None;
@@ -61,16 +76,17 @@ impl<'a> Binder<'a> {
     /// One item of the FROM list with its joins. `before` is what LATERAL sees, if anything stands before.
     fn bind_joins(
         &mut self,
-        item: &'a TableWithJoins,
+        item: &'a tree::TableWithJoins,
         before: &Scope,
         something_before: bool,
     ) -> Result<(LogicalPlan, Vec<Entry>)> {
-        let first = self.bind_factor(&item.relation, before, something_before)?;
+        let first = self.bind_factor(&item.table, before, something_before)?;
         let (mut plan, mut entries) = (first.plan, first.entries);
         for join in &item.joins {
+            self.refuse_words(join)?;
             let mut visible = before.clone();
             visible.entries.extend(entries.iter().cloned());
-            let right = self.bind_factor(&join.relation, &visible, true)?;
+            let right = self.bind_factor(&join.table, &visible, true)?;
             if let Some(twice) = shared_alias(&entries, &right.entries) {
                 return Err(duplicate_alias(&twice));
             }
@@ -79,9 +95,9 @@ impl<'a> Binder<'a> {
         Ok((plan, entries))
     }
 
-    fn check_aliases(&self, known: &[Entry], new: &[Entry], item: &TableWithJoins) -> Result<()> {
+    fn check_aliases(&self, known: &[Entry], new: &[Entry], item: &tree::TableWithJoins) -> Result<()> {
         match shared_alias(known, new) {
-            Some(twice) => Err(self.error_at(duplicate_alias(&twice), factor_span(&item.relation))),
+            Some(twice) => Err(self.error_at(duplicate_alias(&twice), self.factor_span(&item.table))),
             None => Ok(()),
         }
     }
@@ -111,100 +127,47 @@ impl<'a> Binder<'a> {
         Some(id)
     }
 
-    /// One factor of FROM. `has_left` says whether factors to its left may be read.
+    /// One factor of FROM with its alias, sample and pivots. `has_left` says whether factors to its left may be read.
     pub(super) fn bind_factor(
         &mut self,
-        factor: &'a TableFactor,
+        table: &'a tree::Table,
         visible: &Scope,
         has_left: bool,
     ) -> Result<Source> {
-        match factor {
-            TableFactor::Table {
-                name,
-                alias,
-                args,
-                sample,
-                version,
-                with_ordinality,
-                with_hints,
-                partitions,
-                json_path,
-                index_hints,
-                ..
-            } => {
-                if *with_ordinality && args.is_none() {
-                    let error = Error::new(
-                        SqlState::SyntaxError,
-                        "WITH ORDINALITY stands behind a function, not a table",
-                    )
-                    .with_hint("number rows with row_number() OVER ()");
-                    return Err(self.error_at(error, factor_span(factor)));
-                }
-                if !with_hints.is_empty()
-                    || !partitions.is_empty()
-                    || json_path.is_some()
-                    || !index_hints.is_empty()
-                {
-                    let error =
-                        Error::unsupported("hints and partitions of a table in FROM are not supported");
-                    return Err(self.error_at(error, factor_span(factor)));
-                }
-                if version.is_some() {
-                    let error = Error::unsupported("table versions are not supported");
-                    return Err(self.error_at(error, factor_span(factor)));
-                }
-                if let Some(args) = args
-                    && let Some(function) = super::unnesting::expanded(name)
-                {
-                    let scope = Rc::new(Scope::new(match has_left {
-                        true => Some(Rc::new(visible.clone())),
-                        false => visible.parent.clone(),
-                    }));
-                    let relation = self.expanded_json(
-                        &function,
-                        (&args.args, alias.as_ref()),
-                        *with_ordinality,
-                        scope,
-                        factor_span(factor),
-                    )?;
-                    let mut source = self.function_source(relation, alias.as_ref(), function)?;
-                    source.lateral = has_left;
-                    return Ok(source);
-                }
-                let mut lateral = false;
-                let (mut relation, default) = match args {
-                    Some(args) if let Some(function) = super::series::series_name(name) => {
-                        let scope = Rc::new(Scope::new(match has_left {
-                            true => Some(Rc::new(visible.clone())),
-                            false => visible.parent.clone(),
-                        }));
-                        let (relation, uses_left) =
-                            self.series(&function, &args.args, *with_ordinality, scope, factor_span(factor))?;
-                        lateral = uses_left && has_left;
-                        (relation, function)
-                    }
-                    Some(args) => {
-                        let (relation, name) = self.table_function(name, &args.args)?;
-                        (if *with_ordinality { self.with_ordinality(relation) } else { relation }, name)
-                    }
-                    None => self.named_table(name)?,
-                };
-                if let Some(sample) = sample {
-                    relation.plan = self.table_sample(relation.plan, sample, factor_span(factor))?;
-                }
-                let schema = match (args, name.0.as_slice()) {
-                    (None, [_, .., _]) if alias.is_none() => {
-                        let idents = name.0.iter().filter_map(|p| p.as_ident());
-                        let names: Vec<Name> = idents.map(Name::of).collect();
+        let alias = self.alias_of(table.alias.as_ref(), called(&table.kind).map(|called| called.name))?;
+        let mut source = self.bind_plain_factor(table, alias, visible, has_left)?;
+        for pivot in &table.pivots {
+            let alias = self.alias_of(pivot.alias.as_ref(), None)?;
+            let relation = self.table_pivot(source, pivot)?;
+            source = self.source(relation, alias, None, None)?;
+        }
+        Ok(source)
+    }
+
+    /// A factor without the pivots behind it.
+    fn bind_plain_factor(
+        &mut self,
+        table: &'a tree::Table,
+        alias: Option<Alias<'a>>,
+        visible: &Scope,
+        has_left: bool,
+    ) -> Result<Source> {
+        let span = self.factor_span(table);
+        let sample = table.sample.as_ref();
+        match &table.kind {
+            // There is no inheritance of tables, so that ONLY takes nothing away.
+            TableKind::Named { only: _, name } => {
+                let (mut relation, default) = self.named_table(name)?;
+                relation.plan = self.table_sample(relation.plan, sample, span)?;
+                let schema = match name.names.as_slice() {
+                    [_, .., _] if alias.is_none() => {
+                        let names: Vec<Name> = name.names.iter().map(Name::of).collect();
                         self.placed(&names)?.0.map(|schema| Rc::from(schema.text.as_str()))
                     }
                     _ => None,
                 };
-                let row = if args.is_none() { self.row_id(&mut relation) } else { None };
-                let mut source = match args {
-                    Some(_) => self.function_source(relation, alias.as_ref(), default)?,
-                    None => self.source(relation, alias.as_ref(), Some(default), schema)?,
-                };
+                let row = self.row_id(&mut relation);
+                let mut source = self.source(relation, alias, Some(default), schema)?;
                 if let Some(id) = row {
                     let first = source.entries.first();
                     let (table, schema) =
@@ -212,130 +175,152 @@ impl<'a> Binder<'a> {
                     let name = ROW_ID.into();
                     source.entries.push(Entry { table, schema, name, id, plain: true, hidden: true });
                 }
-                source.lateral = lateral;
                 Ok(source)
             }
-            TableFactor::Function { name, args, alias, with_ordinality, .. }
-                if name.to_string().eq_ignore_ascii_case("unnest")
-                    || super::unnesting::expanded(name).is_some() =>
-            {
-                let scope = Rc::new(Scope::new(match has_left {
+            TableKind::File(file) => {
+                let (mut relation, default) = self.file_table(file)?;
+                relation.plan = self.table_sample(relation.plan, sample, span)?;
+                self.source(relation, alias, Some(default), None)
+            }
+            TableKind::Query { lateral, query } => {
+                if let Some(statement) = inspected(query) {
+                    let mut relation = self.bind_inspection(statement)?;
+                    relation.plan = self.table_sample(relation.plan, sample, span)?;
+                    return self.function_source(relation, alias, "inspected".to_owned());
+                }
+                let outer = match *lateral && has_left {
                     true => Some(Rc::new(visible.clone())),
                     false => visible.parent.clone(),
-                }));
-                let default = folded(&Ident::new(name.to_string()));
-                let relation = match super::unnesting::expanded(name) {
-                    Some(function) => self.expanded_json(
-                        &function,
-                        (args, alias.as_ref()),
-                        *with_ordinality,
-                        scope,
-                        factor_span(factor),
-                    )?,
-                    None => {
-                        let lists = args.iter().filter_map(|argument| match argument {
-                            FunctionArg::Unnamed(FunctionArgExpr::Expr(list)) => Some(list),
-                            _ => None,
-                        });
-                        self.unnest_factor(lists.collect(), *with_ordinality, scope)?
-                    }
                 };
-                let mut source = self.function_source(relation, alias.as_ref(), default)?;
-                source.lateral = has_left;
-                Ok(source)
-            }
-            TableFactor::Function { name, args, alias, with_ordinality, .. }
-                if super::series::series_name(name).is_some() =>
-            {
-                let scope = Rc::new(Scope::new(match has_left {
-                    true => Some(Rc::new(visible.clone())),
-                    false => visible.parent.clone(),
-                }));
-                let function = super::series::series_name(name).unwrap_or_default();
-                let (relation, uses_left) =
-                    self.series(&function, args, *with_ordinality, scope, factor_span(factor))?;
-                let mut source = self.function_source(relation, alias.as_ref(), function)?;
-                source.lateral = uses_left && has_left;
-                Ok(source)
-            }
-            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
-                let (mut relation, default) = self.table_function(name, args)?;
-                if *with_ordinality {
-                    relation = self.with_ordinality(relation);
-                }
-                self.function_source(relation, alias.as_ref(), default)
-            }
-            TableFactor::Derived { lateral, subquery, alias, sample } => {
-                let outer = if *lateral && has_left {
-                    Some(Rc::new(visible.clone()))
-                } else {
-                    visible.parent.clone()
-                };
-                let mut relation = self.bind_query(subquery, outer)?;
-                if let Some(sample) = sample {
-                    relation.plan = self.table_sample(relation.plan, sample, factor_span(factor))?;
-                }
-                let mut source = self.source(relation, alias.as_ref(), None, None)?;
+                let mut relation = self.bind_query(query, outer)?;
+                relation.plan = self.table_sample(relation.plan, sample, span)?;
+                let mut source = self.source(relation, alias, None, None)?;
                 source.lateral = *lateral;
                 Ok(source)
             }
-            TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_ordinality, .. } => {
-                let scope = Rc::new(Scope::new(match has_left {
-                    true => Some(Rc::new(visible.clone())),
-                    false => visible.parent.clone(),
-                }));
-                let relation = self.unnest_factor(array_exprs.iter().collect(), *with_ordinality, scope)?;
-                let mut source = self.function_source(relation, alias.as_ref(), "unnest".into())?;
-                source.lateral = has_left;
-                Ok(source)
-            }
-            TableFactor::NestedJoin { table_with_joins, alias } => {
+            TableKind::Function { .. } | TableKind::RowsFrom { .. } => match called(&table.kind) {
+                Some(called) => self.bind_called(called, table, alias, visible, has_left),
+                None => {
+                    Err(unsupported("ROWS FROM with several functions or with types", self.text, table.span))
+                }
+            },
+            TableKind::Joined(joined) => {
+                if sample.is_some() {
+                    return Err(unsupported("TABLESAMPLE of a join", self.text, table.span));
+                }
                 let inner = Scope::new(visible.parent.clone());
-                let (plan, entries) = self.bind_joins(table_with_joins, &inner, false)?;
+                let (plan, entries) = self.bind_joins(joined, &inner, false)?;
                 match alias {
                     None => Ok(Source { plan, entries, lateral: false }),
                     Some(_) => {
                         let columns =
                             entries.iter().filter(|e| e.plain).map(|e| (e.name.clone(), e.id)).collect();
-                        self.source(Relation { plan, columns }, alias.as_ref(), None, None)
+                        self.source(Relation { plan, columns }, alias, None, None)
                     }
                 }
             }
-            TableFactor::Pivot {
-                table,
-                aggregate_functions,
-                value_column,
-                value_source,
-                default_on_null,
-                alias,
-            } => {
-                if default_on_null.is_some() {
-                    return Err(Error::unsupported("DEFAULT ON NULL in PIVOT is not supported"));
+        }
+    }
+
+    /// A function in FROM.
+    fn bind_called(
+        &mut self,
+        called: Called<'a>,
+        table: &'a tree::Table,
+        alias: Option<Alias<'a>>,
+        visible: &Scope,
+        has_left: bool,
+    ) -> Result<Source> {
+        let Called { lateral, name, arguments, ordinality } = called;
+        let span = name.span();
+        let sample = table.sample.as_ref();
+        let unnests = unnests(name);
+        if (unnests || lateral) && sample.is_some() {
+            return Err(unsupported("TABLESAMPLE of this function", self.text, table.span));
+        }
+        let scope = || {
+            Rc::new(Scope::new(match has_left {
+                true => Some(Rc::new(visible.clone())),
+                false => visible.parent.clone(),
+            }))
+        };
+        if unnests {
+            let named = arguments.iter().find(|argument| argument.variadic || argument.name.is_some());
+            if let (Some(named), false) = (named, lateral) {
+                return Err(unsupported("unnest with named arguments", self.text, named.value.span));
+            }
+            self.no_variadic(arguments)?;
+            let lists = match lateral {
+                true => arguments.iter().filter_map(|argument| self.argument_value(argument)).collect(),
+                false => arguments.iter().map(|argument| &argument.value).collect(),
+            };
+            let relation = self.unnest_factor(lists, ordinality, scope())?;
+            let mut source = self.function_source(relation, alias, "unnest".to_owned())?;
+            source.lateral = has_left;
+            return Ok(source);
+        }
+        self.no_variadic(arguments)?;
+        if let Some(function) = super::unnesting::expanded(name) {
+            let given = (arguments, table.alias.as_ref());
+            let relation = self.expanded_json(&function, given, ordinality, scope(), span)?;
+            let mut source = self.function_source(relation, alias, function)?;
+            source.lateral = has_left;
+            return Ok(source);
+        }
+        let mut uses_left = false;
+        let (mut relation, default) = match super::series::series_name(name) {
+            Some(function) => {
+                let (relation, uses) = self.series(&function, arguments, ordinality, scope(), span)?;
+                uses_left = uses;
+                (relation, function)
+            }
+            None => {
+                let (relation, default) = self.table_function(name, arguments)?;
+                (if ordinality { self.with_ordinality(relation) } else { relation }, default)
+            }
+        };
+        relation.plan = self.table_sample(relation.plan, sample, span)?;
+        let mut source = self.function_source(relation, alias, default)?;
+        source.lateral = uses_left && has_left;
+        Ok(source)
+    }
+
+    /// An alias; one without a name goes by that of its function.
+    fn alias_of(
+        &self,
+        alias: Option<&'a tree::TableAlias>,
+        function: Option<&'a tree::Path>,
+    ) -> Result<Option<Alias<'a>>> {
+        // A name before what it names says the same.
+        let Some(tree::TableAlias { name, columns, first: _ }) = alias else { return Ok(None) };
+        match name.as_ref().or(function.and_then(tree::Path::last)) {
+            Some(name) => Ok(Some(Alias { name, columns })),
+            None => {
+                let at = columns.first().map(|column| column.name.span).unwrap_or_default();
+                Err(unsupported("a list of columns without a name before it", self.text, at))
+            }
+        }
+    }
+
+    /// Where errors about a factor point at; some kinds have no such place.
+    fn factor_span(&self, table: &tree::Table) -> Span {
+        if !table.pivots.is_empty() {
+            return Span::default();
+        }
+        match &table.kind {
+            TableKind::Named { name, .. } => name.span(),
+            TableKind::File(file) => file.span,
+            TableKind::Query { query, .. } => match inspected(query) {
+                Some(statement) => opening(self.text, statement.span),
+                None => {
+                    let name = table.alias.as_ref().and_then(|alias| alias.name.as_ref());
+                    name.map(|name| name.span).unwrap_or_default()
                 }
-                let inner = self.bind_factor(table, visible, has_left)?;
-                let relation = self.bind_pivot(
-                    inner.plan,
-                    inner.entries,
-                    aggregate_functions,
-                    value_column,
-                    value_source,
-                )?;
-                self.source(relation, alias.as_ref(), None, None)
-            }
-            TableFactor::Unpivot { table, value, name, columns, null_inclusion, alias } => {
-                let inner = self.bind_factor(table, visible, has_left)?;
-                let relation = self.bind_unpivot(
-                    inner.plan,
-                    inner.entries,
-                    (value, name),
-                    columns,
-                    null_inclusion.as_ref(),
-                )?;
-                self.source(relation, alias.as_ref(), None, None)
-            }
-            other => {
-                let error = Error::unsupported("this kind of table expression is not supported");
-                Err(self.error_at(error, factor_span(other)))
+            },
+            TableKind::Joined(_) => Span::default(),
+            TableKind::Function { .. } | TableKind::RowsFrom { .. } => {
+                let called = called(&table.kind).filter(|called| called.lateral || !unnests(called.name));
+                called.map(|called| called.name.span()).unwrap_or_default()
             }
         }
     }
@@ -346,10 +331,10 @@ impl<'a> Binder<'a> {
     fn function_source(
         &mut self,
         mut relation: Relation,
-        alias: Option<&TableAlias>,
+        alias: Option<Alias<'_>>,
         function: String,
     ) -> Result<Source> {
-        let typed = alias.filter(|a| a.columns.iter().any(|c| c.data_type.is_some()));
+        let typed = alias.filter(|a| a.columns.iter().any(|c| c.ty.is_some()));
         if let (Some(alias), false) = (typed, super::set_returning::gives_records(&function)) {
             let error = Error::new(
                 SqlState::SyntaxError,
@@ -363,7 +348,7 @@ impl<'a> Binder<'a> {
             [(name, id), (second, _)] if &**second == "ordinality" => Some((name.clone(), *id)),
             _ => None,
         };
-        let named = alias.filter(|a| a.columns.is_empty()).map(|a| folded(&a.name));
+        let named = alias.filter(|a| a.columns.is_empty()).map(|a| folded(a.name));
         let mut other: Option<(Rc<str>, ColumnId)> = None;
         if let (Some((name, id)), Some(alias)) = (single, named) {
             if *name == *function {
@@ -384,13 +369,13 @@ impl<'a> Binder<'a> {
     fn source(
         &mut self,
         mut relation: Relation,
-        alias: Option<&TableAlias>,
+        alias: Option<Alias<'_>>,
         default: Option<String>,
         schema: Option<Rc<str>>,
     ) -> Result<Source> {
         let mut table = default.map(|d| Rc::from(d.as_str()));
         if let Some(alias) = alias {
-            table = Some(Rc::from(folded(&alias.name).as_str()));
+            table = Some(Rc::from(folded(alias.name).as_str()));
             let names: Vec<String> = alias.columns.iter().map(|c| folded(&c.name)).collect();
             self.rename_columns(&mut relation, &names).map_err(|e| self.error_at(e, alias.name.span))?;
         }
@@ -409,19 +394,10 @@ impl<'a> Binder<'a> {
         Ok(Source { plan: relation.plan, entries, lateral: false })
     }
 
-    /// A table, a common table expression or a file, and the name it goes by without an alias.
-    pub(super) fn named_table(&mut self, name: &ObjectName) -> Result<(Relation, String)> {
-        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-        let span = Span::union_iter(idents.iter().map(|i| i.span));
-        if let [Ident { value, quote_style: Some('\''), .. }] = idents.as_slice() {
-            let place = place::of_quoted(self.text, value);
-            let source = self.relations.file(value, &[]).map_err(|e| match place {
-                Some(place) if e.position().is_none() => e.at(place),
-                _ => e,
-            })?;
-            return Ok((self.file(source), file_stem(value)));
-        }
-        let names: Vec<Name> = idents.iter().map(|i| Name::of(i)).collect();
+    /// A table or a common table expression, and the name it goes by without an alias.
+    pub(super) fn named_table(&mut self, name: &tree::Path) -> Result<(Relation, String)> {
+        let span = name.span();
+        let names: Vec<Name> = name.names.iter().map(Name::of).collect();
         let (schema, table) = self.placed(&names).map_err(|e| self.error_at(e, span))?;
         let (schema, table) = (schema.as_ref(), &table);
         if let Some(found) = self.relation_named(schema.map(|s| s.text.as_str()), &table.text, span)? {
@@ -433,9 +409,15 @@ impl<'a> Binder<'a> {
         {
             return Ok(found);
         }
-        let reserved = idents.iter().find_map(|i| reserved(i));
+        let reserved = name.names.iter().find_map(reserved);
         let unknown = || self.unknown_table(schema.map(|s| s.text.as_str()), &table.text);
         Err(self.error_at(reserved.unwrap_or_else(unknown), span))
+    }
+
+    /// `'file.parquet'`, and the name it goes by without an alias.
+    pub(super) fn file_table(&mut self, file: &tree::TextLiteral) -> Result<(Relation, String)> {
+        let source = self.relations.file(&file.text, &[]).map_err(|e| self.error_at(e, file.span))?;
+        Ok((self.file(source), file_stem(&file.text)))
     }
 
     /// The schema and the name that the parts of a name mean.
@@ -603,13 +585,39 @@ pub(super) fn duplicate_alias(name: &str) -> Error {
         .with_hint("give one of them an alias")
 }
 
-fn factor_span(factor: &TableFactor) -> Span {
-    match factor {
-        TableFactor::Table { name, .. } | TableFactor::Function { name, .. } => {
-            Span::union_iter(name.0.iter().filter_map(|p| p.as_ident()).map(|i| i.span))
+/// The function of a factor, if it is one.
+fn called(kind: &TableKind) -> Option<Called<'_>> {
+    match kind {
+        TableKind::Function { lateral, name, arguments, ordinality } => {
+            Some(Called { lateral: *lateral, name, arguments, ordinality: *ordinality })
         }
-        TableFactor::Derived { alias: Some(alias), .. } => alias.name.span,
-        _ => Span::empty(),
+        TableKind::RowsFrom { lateral, functions, ordinality } => match functions.as_slice() {
+            [(name, arguments, columns)] if columns.is_empty() => {
+                Some(Called { lateral: *lateral, name, arguments, ordinality: *ordinality })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn unnests(name: &tree::Path) -> bool {
+    name.single().is_some_and(|name| !name.quoted && name.text.eq_ignore_ascii_case("unnest"))
+}
+
+/// DESCRIBE, SHOW or SUMMARIZE, if a query is no more than that.
+fn inspected(query: &tree::Query) -> Option<&tree::Statement> {
+    match query {
+        tree::Query {
+            with: None,
+            body: tree::SetExpr::Inspect(statement),
+            order_by,
+            limit: None,
+            offset: None,
+            locks,
+            span: _,
+        } if order_by.is_empty() && locks.is_empty() => Some(statement),
+        _ => None,
     }
 }
 

@@ -1,11 +1,9 @@
-//! Scalar function calls: those with kernels of our own, those that are other expressions in disguise, and the rest,
-//! which goes to the library.
+//! Calls: which kind of function a name means, and scalar functions: those with kernels of our own, those that are
+//! other expressions in disguise, and the rest, which goes to the library.
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
-use sqlparser::ast::{
-    Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, TrimWhereField,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::datetime::MICROS_PER_DAY;
 use types::{Error, Result, SqlState, Type, Value};
 
@@ -13,8 +11,9 @@ use super::SETVAL_CALLED;
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::reserved::reserved;
-use super::{Binder, aggregate, fold, folded, library, literal, operator, own, window};
-use crate::made::IN_LIST;
+use super::{
+    Binder, aggregate, arguments, fold, folded, library, literal, operator, own, paths, refusal, window,
+};
 use crate::place;
 
 /// Scalar functions that are typed here, in addition to those of the library.
@@ -58,33 +57,90 @@ pub(crate) const OWN: [&str; 36] = [
 ];
 
 /// A function's name as it is written.
-pub(super) fn called_as(idents: &[&Ident]) -> String {
+pub(super) fn called_as(idents: &[&tree::Name]) -> String {
     let names: Vec<String> = idents.iter().map(|ident| folded(ident)).collect();
     names.join(".")
 }
 
+/// A plain call of a function that the grammar has words for, too.
+pub(super) enum Worded<'t> {
+    Ceil(&'t Ast),
+    Floor(&'t Ast),
+    Substring {
+        text: &'t Ast,
+        from: Option<&'t Ast>,
+        length: Option<&'t Ast>,
+    },
+    /// The text, and the characters that are taken away.
+    Trim(Vec<&'t Ast>),
+    Interval(&'t Ast),
+}
+
+/// The call as one of these; None for other functions, other numbers of arguments, and calls with clauses.
+pub(super) fn worded(call: &tree::Call) -> Option<Worded<'_>> {
+    let tree::Call { name, arguments: Some(given), within_group, filter, nulls, over } = call else {
+        return None;
+    };
+    let name = name.single().filter(|name| !name.quoted)?;
+    let behind = !within_group.is_empty() || filter.is_some() || nulls.is_some() || over.is_some();
+    let positional =
+        |a: &tree::Argument| !a.variadic && a.name.is_none() && !matches!(a.value.kind, AstKind::Star(_));
+    if behind || arguments::has_clauses(call) || !given.list.iter().all(positional) {
+        return None;
+    }
+    let values: Vec<&Ast> = given.list.iter().map(|a| &a.value).collect();
+    let is_number = |e: &Ast| matches!(e.kind, AstKind::Literal(tree::Literal::Number(_)));
+    match (name.text.to_ascii_lowercase().as_str(), values.as_slice()) {
+        // The number of digits says nothing.
+        ("ceil", [value, rest @ ..]) if rest.len() < 2 && rest.iter().all(|e| is_number(e)) => {
+            Some(Worded::Ceil(value))
+        }
+        ("floor", [value, rest @ ..]) if rest.len() < 2 && rest.iter().all(|e| is_number(e)) => {
+            Some(Worded::Floor(value))
+        }
+        ("substring" | "substr", [text, rest @ ..]) if rest.len() <= 2 => {
+            Some(Worded::Substring { text, from: rest.first().copied(), length: rest.get(1).copied() })
+        }
+        ("trim", [_, ..]) => Some(Worded::Trim(values)),
+        ("interval", [value]) => Some(Worded::Interval(value)),
+        _ => None,
+    }
+}
+
 impl<'a> ExprBinder<'_, 'a> {
-    /// Any call: of a macro, an aggregate, a window function, a function of the host or a scalar function.
-    pub(super) fn function(&mut self, call: &'a Call) -> Result<Bound> {
+    /// Any call: of a macro, an aggregate, a window function, a function of the host or a scalar function. Words
+    /// without brackets that are no function are columns.
+    pub(super) fn function(&mut self, call: &'a tree::Call, at: Span) -> Result<Bound> {
+        if paths::bare_word(call).is_some() {
+            return self.identifier(&call.name.names);
+        }
+        if let Some(action) = self.merge_action_call(call)? {
+            return Ok(action);
+        }
         let text = self.binder.text;
-        let idents: Vec<_> = call.name.0.iter().filter_map(|p| p.as_ident()).collect();
+        let given = arguments::list(call);
+        self.binder.no_variadic(given)?;
+        match worded(call) {
+            None => {}
+            Some(Worded::Ceil(value)) => return self.call("ceil", &[value]),
+            Some(Worded::Floor(value)) => return self.call("floor", &[value]),
+            Some(Worded::Substring { text, from, length }) => return self.substring(text, from, length),
+            Some(Worded::Trim(values)) => return self.call("btrim", &values),
+            Some(Worded::Interval(value)) => return self.interval_of(value, None),
+        }
+        let idents: Vec<&tree::Name> = call.name.names.iter().collect();
         let Some(last) = idents.last() else {
-            return Err(Error::unsupported(format!("function name {} is not supported", call.name)));
+            return Err(place::at(Error::internal("a call without a name"), text, at));
         };
         let (name, span) = (folded(last), last.span);
         let refuse = |error: Error| place::at(error, text, span);
-        if let FunctionArguments::Subquery(query) = &call.args {
-            return match name.as_str() {
-                "array" => self.array_of_query(query),
-                _ => Err(refuse(Error::unsupported(format!("function {name} takes no query")))),
-            };
-        }
-        if let Some(error) = reserved(last).filter(|_| !matches!(call.args, FunctionArguments::None)) {
+        let in_brackets = call.arguments.is_some();
+        if let Some(error) = reserved(last).filter(|_| in_brackets) {
             return Err(refuse(error));
         }
         let schema = self.binder.schema_of_function(&call.name)?;
         if call.over.is_none()
-            && let Some(called) = self.binder.macro_form(schema.as_deref(), &name, given(call))
+            && let Some(called) = self.binder.macro_form(schema.as_deref(), &name, given)
         {
             if called.table {
                 return Err(refuse(Error::new(
@@ -92,29 +148,34 @@ impl<'a> ExprBinder<'_, 'a> {
                     format!("{name} is a table macro, which stands in FROM"),
                 )));
             }
-            return self.scalar_macro(&called_as(&idents), called, given(call), span);
+            return self.scalar_macro(&called_as(&idents), called, given, span);
         }
         if let Some(schema) = &schema {
             self.binder.refuse_in_schema(schema, &name, span)?;
         }
-        let three = matches!(&call.args, FunctionArguments::List(list) if list.args.len() == 3);
-        let called = if name == "setval" && three { SETVAL_CALLED } else { &name };
+        let called = if name == "setval" && given.len() == 3 { SETVAL_CALLED } else { &name };
         if idents.len() == 1
             && let Some(external) = self.binder.relations.external(called)
         {
             return self.external(&name, external, call, span);
         }
         if name == "getvariable" && idents.len() == 1 {
-            return self.binder.variable(given(call), span);
+            return self.binder.variable(given, span);
         }
         if name == "try" && idents.len() == 1 {
-            return self.attempt(call, span);
+            return self.attempt_call(call, span);
         }
         if super::hypothetical::is_one(&name, call) {
             return self.hypothetical(&name, call, span);
         }
-        if name == "columns" && call.over.is_none() && idents.len() == 1 {
-            return self.columns_call(call, span);
+        if name == "columns"
+            && call.over.is_none()
+            && let ([_], [one @ tree::Argument { name: None, .. }]) = (idents.as_slice(), given)
+        {
+            // The name in quotes.
+            let columns = tree::ColumnsCall { of: None, unpacked: false, which: one.value.clone() };
+            let kind = AstKind::Columns(Box::new(columns));
+            return self.bind(self.binder.texts.keep_expr(Ast { kind, span }));
         }
         if matches!(name.as_str(), "grouping" | "grouping_id") && call.over.is_none() {
             return self.grouping(call, span);
@@ -140,53 +201,38 @@ impl<'a> ExprBinder<'_, 'a> {
                 format!("FILTER specified, but {name} is not an aggregate function"),
             )));
         }
-        if !call.within_group.is_empty() || call.null_treatment.is_some() {
+        if !call.within_group.is_empty() || call.nulls.is_some() {
             let clause = if call.within_group.is_empty() { "IGNORE NULLS" } else { "WITHIN GROUP" };
             let message = format!("{clause} specified, but {name} is not an aggregate or window function");
             return Err(refuse(Error::new(SqlState::WrongObjectType, message)));
         }
-        if name == "unnest"
-            && let FunctionArguments::List(list) = &call.args
-        {
+        if name == "unnest" && in_brackets {
             self.not_in_try("functions that give rows", span)?;
-            return self.unnest_call(&list.args, span);
+            return self.unnest_call(given, span);
         }
         if super::set_returning::is_one(&name)
-            && let FunctionArguments::List(list) = &call.args
-            && let Some(bound) = self.rows_of_call(&name, &list.args, span)?
+            && in_brackets
+            && let Some(bound) = self.rows_of_call(&name, given, span)?
         {
             self.not_in_try("functions that give rows", span)?;
             return Ok(bound);
         }
-        if let (FunctionArguments::List(list), None) = (&call.args, &call.over)
-            && let Some(bound) = self.special_call(&name, &list.args, span)?
-        {
+        if in_brackets && let Some(bound) = self.special_call(&name, given, span)? {
             return Ok(bound);
         }
-        if let FunctionArguments::List(list) = &call.args
-            && let Some(parts) = self.parts_of_interval(&name, &list.args).map_err(refuse)?
-        {
+        if let Some(parts) = self.parts_of_interval(&name, given).map_err(refuse)? {
             return self.apply(&name, parts, span);
         }
-        let mut arguments: Vec<&'a Ast> = Vec::new();
-        if let FunctionArguments::List(list) = &call.args {
-            if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
-                return Err(refuse(Error::new(
-                    SqlState::GroupingError,
-                    format!("DISTINCT or ORDER BY specified, but {name} is not an aggregate function"),
-                )));
-            }
-            for argument in &list.args {
-                match argument {
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => arguments.push(e),
-                    other => {
-                        return Err(refuse(Error::unsupported(format!(
-                            "function {name}: the argument {other} is not supported"
-                        ))));
-                    }
-                }
-            }
+        if arguments::has_clauses(call) {
+            return Err(refuse(Error::new(
+                SqlState::GroupingError,
+                format!("DISTINCT or ORDER BY specified, but {name} is not an aggregate function"),
+            )));
         }
+        let arguments = self.binder.positional(given).map_err(|argument| {
+            let shown = arguments::shown(argument);
+            refuse(Error::unsupported(format!("function {name}: the argument {shown} is not supported")))
+        })?;
         let mut bound = Vec::with_capacity(arguments.len());
         for argument in arguments {
             match self.unpacked_columns(argument)? {
@@ -200,13 +246,29 @@ impl<'a> ExprBinder<'_, 'a> {
         self.apply(&name, bound, span)
     }
 
+    /// `t.COLUMNS(...)`: a function in a schema t.
+    pub(super) fn columns_of_table(&mut self, call: &'a tree::ColumnsCall, at: Span) -> Result<Bound> {
+        let mut name = call.of.clone().unwrap_or(tree::Path { names: vec![] });
+        let before = Span { start: name.span().end, end: call.which.span.start };
+        let start =
+            before.of(self.binder.text).to_ascii_lowercase().find("columns").unwrap_or_default() as u32;
+        let start = before.start + start;
+        let span = Span { start, end: start + "columns".len() as u32 };
+        name.names.push(tree::Name { text: "columns".into(), quoted: false, span });
+        let which = tree::Argument { variadic: false, name: None, value: call.which.clone() };
+        let arguments = Some(tree::Arguments { list: vec![which], ..tree::Arguments::default() });
+        let (within_group, filter, nulls, over) = (vec![], None, None, None);
+        let made = tree::Call { name, arguments, within_group, filter, nulls, over };
+        self.bind(self.binder.texts.keep_expr(Ast { kind: AstKind::Call(Box::new(made)), span: at }))
+    }
+
     /// A function that the grammar has a form of its own for.
     pub(super) fn call(&mut self, name: &str, arguments: &[&'a Ast]) -> Result<Bound> {
         let mut bound = Vec::with_capacity(arguments.len());
         for argument in arguments {
             bound.push(self.bind(argument)?);
         }
-        let span = bound.first().map_or(Span::empty(), |b| b.span);
+        let span = bound.first().map_or(Span::default(), |b| b.span);
         self.apply(name, bound, span)
     }
 
@@ -214,9 +276,6 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn apply(&mut self, name: &str, arguments: Vec<Bound>, span: Span) -> Result<Bound> {
         let text = self.binder.text;
         let name = own::aliased(name);
-        if name == IN_LIST {
-            return self.among_elements(&arguments, span);
-        }
         if name == "#" && arguments.len() == 2 {
             let mut operands = arguments.into_iter();
             let (Some(left), Some(right)) = (operands.next(), operands.next()) else {
@@ -493,23 +552,61 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(own(Function::Substring, exprs, Type::Text))
     }
 
+    /// A call with words in its brackets, such as `EXTRACT(YEAR FROM d)`.
+    pub(super) fn special(&mut self, call: &'a tree::SpecialCall, at: Span) -> Result<Bound> {
+        use tree::SpecialCall as S;
+        match call {
+            S::Extract(field, value) => self.extract(field, value),
+            S::Position(part, text) => self.call("strpos", &[text, part]),
+            S::Substring { text, from, length } => self.substring(text, from.as_ref(), length.as_ref()),
+            S::SubstringSimilar(text, pattern, escape) => self.substring(text, Some(pattern), Some(escape)),
+            S::Trim { side, characters, texts } => self.trim(*side, characters.as_ref(), texts, at),
+            S::Overlay(text, with, from, length) => {
+                let mut arguments = vec![text, with, from];
+                arguments.extend(length);
+                self.call("overlay", &arguments)
+            }
+            // The field says nothing.
+            S::RoundTo { up, expr, field: _ } => self.call(if *up { "ceil" } else { "floor" }, &[expr]),
+            S::Normalize(text, form) => {
+                let values = vec![self.bind(text)?, self.identifier(std::slice::from_ref(form))?];
+                self.apply("normalize", values, at)
+            }
+            S::Try(value) => self.attempt(value, at),
+        }
+    }
+
     /// `TRIM([LEADING | TRAILING | BOTH] what FROM value)`.
-    pub(super) fn trim(
+    fn trim(
         &mut self,
-        side: Option<&TrimWhereField>,
+        side: Option<tree::TrimSide>,
         what: Option<&'a Ast>,
-        value: &'a Ast,
-        characters: Option<&'a [Ast]>,
+        texts: &'a [Ast],
+        at: Span,
     ) -> Result<Bound> {
-        let name = match side {
-            None | Some(TrimWhereField::Both) => "btrim",
-            Some(TrimWhereField::Leading) => "ltrim",
-            Some(TrimWhereField::Trailing) => "rtrim",
+        let text = self.binder.text;
+        let value = match texts {
+            [value] => value,
+            [] => return Err(refusal::unexpected(text, at)),
+            [_, second, ..] => return Err(refusal::unexpected(text, second.span)),
         };
-        let mut arguments = vec![value];
-        arguments.extend(what);
-        arguments.extend(characters.into_iter().flatten());
-        self.call(name, &arguments)
+        let name = match side {
+            None | Some(tree::TrimSide::Both) => "btrim",
+            Some(tree::TrimSide::Leading) => "ltrim",
+            Some(tree::TrimSide::Trailing) => "rtrim",
+        };
+        let mut values = vec![self.bind(value)?];
+        let span = values[0].span;
+        match what {
+            Some(what) => values.push(self.bind(what)?),
+            // FROM without characters before it takes blanks away.
+            None if is_behind_from(text, value.span, at) => {
+                let blank = Expr::literal(Value::text(" "), Type::Text);
+                values.push(Bound { expr: blank, untyped: true, span: value.span });
+            }
+            None => {}
+        }
+        self.apply(name, values, span)
     }
 
     /// ROUND and TRUNC of a DECIMAL, which are exact: a cast to fewer digits rounds half away from zero.
@@ -605,12 +702,12 @@ fn of_bytes(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The arguments of a call.
-fn given(call: &Call) -> &[FunctionArg] {
-    match &call.args {
-        FunctionArguments::List(list) => &list.args,
-        _ => &[],
-    }
+/// Whether FROM stands before the only text of a TRIM.
+fn is_behind_from(text: &str, value: Span, call: Span) -> bool {
+    let before = Span { start: call.start, end: value.start }.of(text);
+    let last = before.split_ascii_whitespace().next_back().unwrap_or_default();
+    let last = last.rsplit('(').next().unwrap_or_default();
+    last.eq_ignore_ascii_case("from")
 }
 
 /// Whether a regular expression has a group that is remembered.

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, LogicalPlan};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::{Error, Field, Result, SqlState};
 
 use super::expression::{Clause, ExprBinder};
@@ -37,7 +37,7 @@ impl<'a> Binder<'a> {
         for (at, text) in texts.filter_map(|(at, text)| Some((at, text.as_deref()?))) {
             let field = &info.columns.fields()[at];
             let scope = scope_of(&info.name, info.columns.fields(), values);
-            let expr = self.generated_value(scope, field, text, Span::empty())?;
+            let expr = self.generated_value(scope, field, text, Span::default())?;
             values[at] = self.new_value(info, at, &expr);
             plan = self.beside(plan, vec![(values[at], expr)]);
         }

@@ -4,18 +4,21 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, LogicalPlan};
-use sqlparser::ast::{Expr as Ast, GroupByExpr, Select, SelectItem};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Error, Result, Type};
 
 use super::aggregate::Aggregates;
+use super::columns::is_pattern;
 use super::decorrelate::replace;
 use super::expression::{Clause, ExprBinder, strip};
 use super::grouping::{Groups, combined, sets_of};
+use super::paths::names_of;
 use super::scope::Scope;
 use super::select::Item;
 use super::subquery::Pending;
 use super::window::BoundWindow;
-use super::{Binder, folded};
+use super::{Binder, folded, refusal};
 use crate::names::Name;
 
 impl<'a> Binder<'a> {
@@ -23,17 +26,23 @@ impl<'a> Binder<'a> {
     pub(super) fn bind_groups(
         &mut self,
         plan: &mut LogicalPlan,
-        select: &'a Select,
+        select: &'a tree::Select,
+        items: &'a [tree::SelectItem],
         scope: &Rc<Scope>,
         grouped: &mut Vec<(&'a Ast, Expr)>,
     ) -> Result<Option<Groups>> {
-        let list = match &select.group_by {
-            GroupByExpr::Expressions(list, modifiers) if modifiers.is_empty() => list,
-            GroupByExpr::All(modifiers) if modifiers.is_empty() => {
+        let Some(tree::GroupBy { distinct, items: grouped_by }) = &select.group_by else { return Ok(None) };
+        let list = match grouped_by {
+            tree::GroupItems::All => {
                 return Ok(Some(Groups { all: true, sets: vec![vec![]], ..Groups::default() }));
             }
-            _ => return Err(Error::unsupported("this form of GROUP BY is not supported")),
+            tree::GroupItems::List(list) => list,
         };
+        // ALL before the items is what is done without it.
+        if *distinct == Some(true) {
+            let at = list.first().map(place_of_item).unwrap_or_default();
+            return Err(refusal::unsupported("GROUP BY DISTINCT", self.text, at));
+        }
         if list.is_empty() {
             return Ok(None);
         }
@@ -43,7 +52,7 @@ impl<'a> Binder<'a> {
             for set in sets_of(item)? {
                 let mut places = Vec::with_capacity(set.len());
                 for ast in set {
-                    let place = groups.key(self.bind_group(plan, ast, select, scope, grouped)?);
+                    let place = groups.key(self.bind_group(plan, ast, items, scope, grouped)?);
                     if !places.contains(&place) {
                         places.push(place);
                     }
@@ -66,13 +75,13 @@ impl<'a> Binder<'a> {
         &mut self,
         plan: &mut LogicalPlan,
         ast: &'a Ast,
-        select: &'a Select,
+        items: &'a [tree::SelectItem],
         scope: &Rc<Scope>,
         grouped: &mut Vec<(&'a Ast, Expr)>,
     ) -> Result<Expr> {
-        let ast = self.group_target(ast, select, scope)?;
+        let ast = self.group_target(ast, items, scope)?;
         let mut binder = ExprBinder::new(self, scope.clone(), Clause::GroupBy);
-        binder.listed = &select.projection;
+        binder.listed = items;
         let expr = binder.value(ast)?;
         let pending = std::mem::take(&mut binder.pending);
         let subqueries = !pending.is_empty();
@@ -117,28 +126,43 @@ impl<'a> Binder<'a> {
     }
 
     /// What a GROUP BY item means: a position or, where no input column has the name, an alias of the select list.
-    fn group_target(&self, ast: &'a Ast, select: &'a Select, scope: &Scope) -> Result<&'a Ast> {
-        if let Some(at) = self.output_position(ast, select.projection.len())? {
-            return match &select.projection[at] {
-                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Ok(expr),
-                _ => Err(Error::unsupported("GROUP BY position of * is not supported")),
+    fn group_target(&self, ast: &'a Ast, items: &'a [tree::SelectItem], scope: &Scope) -> Result<&'a Ast> {
+        if let Some(at) = self.output_position(ast, items.len())? {
+            return match &items[at].value {
+                value if is_star(value) => Err(Error::unsupported("GROUP BY position of * is not supported")),
+                value => Ok(value),
             };
         }
-        if let Ast::Identifier(ident) = strip(ast) {
-            let name = Name::of(ident);
-            let input = scope.find_here(None, None, &name).map_err(|e| self.error_at(e, ident.span))?;
+        if let Some([written]) = names_of(strip(ast)) {
+            let name = Name::of(written);
+            let input = scope.find_here(None, None, &name).map_err(|e| self.error_at(e, written.span))?;
             if input.is_none() {
                 for fits in [Name::is, Name::resembles] {
-                    for item in &select.projection {
-                        if let SelectItem::ExprWithAlias { expr, alias } = item
-                            && fits(&name, &folded(alias))
-                        {
-                            return Ok(expr);
-                        }
+                    let named = items.iter().find(|item| {
+                        let alias = item.alias.as_ref().filter(|_| !is_star(&item.value));
+                        alias.is_some_and(|alias| fits(&name, &folded(alias)))
+                    });
+                    if let Some(item) = named {
+                        return Ok(&item.value);
                     }
                 }
             }
         }
         Ok(ast)
+    }
+}
+
+/// Whether an item of the select list stands for columns without naming them.
+fn is_star(value: &Ast) -> bool {
+    matches!(&value.kind, AstKind::Star(star) if !is_pattern(star))
+}
+
+fn place_of_item(item: &tree::GroupItem) -> Span {
+    match item {
+        tree::GroupItem::Expr(expr) => expr.span,
+        tree::GroupItem::Empty(at)
+        | tree::GroupItem::Rollup(_, at)
+        | tree::GroupItem::Cube(_, at)
+        | tree::GroupItem::Sets(_, at) => *at,
     }
 }

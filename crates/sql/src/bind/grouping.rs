@@ -23,8 +23,8 @@ use std::rc::Rc;
 use plan::{
     AggregateCall, AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, Function, JoinKind, LogicalPlan,
 };
-use sqlparser::ast::{Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
@@ -33,7 +33,7 @@ use super::decorrelate::joined;
 use super::expression::ExprBinder;
 use super::grouped::Grouping;
 use super::unnest::or_zero;
-use super::{Binder, fold};
+use super::{Binder, arguments, fold};
 use crate::place;
 
 /// Sets that one GROUP BY may come to, and keys of a CUBE.
@@ -66,31 +66,55 @@ impl Groups {
 const CUBE_PARTS_MAX: usize = 12;
 
 /// The sets of one item of GROUP BY; several items are combined, each set of one with each of the others.
-pub(super) fn sets_of(item: &Ast) -> Result<Vec<Vec<&Ast>>> {
+pub(super) fn sets_of(item: &tree::GroupItem) -> Result<Vec<Vec<&Ast>>> {
     Ok(match item {
-        Ast::GroupingSets(sets) => {
-            let mut out = Vec::with_capacity(sets.len());
-            for set in sets {
-                match set.as_slice() {
-                    [one] => match nested(one) {
-                        Some((true, parts)) => out.extend(rollup(&parts)),
-                        Some((false, parts)) => out.extend(cube(&parts)?),
-                        None => out.push(vec![one]),
-                    },
-                    several => out.push(several.iter().collect()),
-                }
-            }
-            out
+        tree::GroupItem::Expr(one) => match &one.kind {
+            AstKind::Row { row: false, elements } => vec![elements.iter().collect()],
+            _ => vec![vec![one]],
+        },
+        tree::GroupItem::Sets(..) => {
+            let mut sets = Vec::new();
+            each_set(item, &mut sets)?;
+            sets
         }
-        Ast::Rollup(parts) => rollup(&listed(parts)),
-        Ast::Cube(parts) => cube(&listed(parts))?,
-        Ast::Tuple(items) => vec![items.iter().collect()],
-        other => vec![vec![other]],
+        tree::GroupItem::Empty(_) => vec![vec![]],
+        tree::GroupItem::Rollup(elements, _) => rollup(&parts(elements)),
+        tree::GroupItem::Cube(elements, _) => cube(&parts(elements))?,
     })
 }
 
-fn listed(parts: &[Vec<Ast>]) -> Vec<Vec<&Ast>> {
-    parts.iter().map(|part| part.iter().collect()).collect()
+/// The sets inside GROUPING SETS; those of one inside another are its own.
+fn each_set<'t>(item: &'t tree::GroupItem, sets: &mut Vec<Vec<&'t Ast>>) -> Result<()> {
+    match item {
+        tree::GroupItem::Expr(one) => sets.push(set_of(one)),
+        tree::GroupItem::Sets(inner, _) => {
+            for item in inner {
+                each_set(item, sets)?;
+            }
+        }
+        other => sets.extend(sets_of(other)?),
+    }
+    Ok(())
+}
+
+/// One set: what stands in a pair of brackets.
+fn set_of(one: &Ast) -> Vec<&Ast> {
+    match &one.kind {
+        AstKind::Row { row: false, elements } => elements.iter().collect(),
+        AstKind::Nested(inner) => vec![inner],
+        _ => vec![one],
+    }
+}
+
+/// Elements of ROLLUP and CUBE: those in brackets are one.
+fn parts(elements: &[Vec<Ast>]) -> Vec<Vec<&Ast>> {
+    elements
+        .iter()
+        .map(|element| match element.as_slice() {
+            [one] => set_of(one),
+            several => several.iter().collect(),
+        })
+        .collect()
 }
 
 fn rollup<'a>(parts: &[Vec<&'a Ast>]) -> Vec<Vec<&'a Ast>> {
@@ -107,24 +131,6 @@ fn cube<'a>(parts: &[Vec<&'a Ast>]) -> Result<Vec<Vec<&'a Ast>>> {
         (0..parts.len()).filter(kept).flat_map(|at| parts[at].iter().copied()).collect()
     };
     Ok((0..=all).map(set).collect())
-}
-
-/// ROLLUP (true) or CUBE inside GROUPING SETS, which the parser takes for a function.
-fn nested(item: &Ast) -> Option<(bool, Vec<Vec<&Ast>>)> {
-    let Ast::Function(call) = item else { return None };
-    let [sqlparser::ast::ObjectNamePart::Identifier(name)] = call.name.0.as_slice() else { return None };
-    let is_rollup = match (name.quote_style, name.value.to_lowercase().as_str()) {
-        (None, "rollup") => true,
-        (None, "cube") => false,
-        _ => return None,
-    };
-    let FunctionArguments::List(list) = &call.args else { return None };
-    let parts = list.args.iter().filter_map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Tuple(items))) => Some(items.iter().collect()),
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => Some(vec![one]),
-        _ => None,
-    });
-    Some((is_rollup, parts.collect()))
 }
 
 /// Each set of `left` with each of `right`.
@@ -182,7 +188,7 @@ fn is_one_of(column: &Expr, numbers: &[usize]) -> Expr {
 
 impl<'a> ExprBinder<'_, 'a> {
     /// `GROUPING(a, b)`: a bit for each argument, set where the row's set lacks it.
-    pub(super) fn grouping(&mut self, call: &'a Call, span: Span) -> Result<Bound> {
+    pub(super) fn grouping(&mut self, call: &'a tree::Call, span: Span) -> Result<Bound> {
         let text = self.binder.text;
         let refuse = |message: String| place::at(Error::new(SqlState::GroupingError, message), text, span);
         let Some(aggregates) = self.aggregates.take() else {
@@ -191,16 +197,14 @@ impl<'a> ExprBinder<'_, 'a> {
         let groups = aggregates.groups.clone();
         let mut places = Vec::new();
         let mut wrong = None;
-        if let FunctionArguments::List(list) = &call.args {
-            for argument in &list.args {
-                let bound = match argument {
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => self.bind(e),
-                    other => Err(refuse(format!("GROUPING does not take {other}"))),
-                };
-                match bound {
-                    Ok(bound) => places.push(groups.keys.iter().position(|k| *k == bound.expr)),
-                    Err(error) => wrong = Some(error),
-                }
+        for argument in arguments::list(call) {
+            let bound = match self.binder.argument_value(argument) {
+                Some(value) => self.bind(value),
+                None => Err(refuse(format!("GROUPING does not take {}", arguments::shown(argument)))),
+            };
+            match bound {
+                Ok(bound) => places.push(groups.keys.iter().position(|k| *k == bound.expr)),
+                Err(error) => wrong = Some(error),
             }
         }
         self.aggregates = Some(aggregates);

@@ -12,17 +12,17 @@ use plan::functions::{
 };
 use plan::logical::ColumnTable;
 use plan::{AggregateCall, AggregateFunction, Arithmetic, Expr, ExprKind, FrameBound, Function, LogicalPlan};
-use sqlparser::ast::{
-    DataType, FunctionArg, FunctionArgExpr, FunctionArgOperator, Interval as Literal, IntervalFields,
-};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, TypeKind, TypeName};
 use types::interval::Interval;
 use types::interval_text::{self, Fields, Unit};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::{Bound, cast};
-use super::expression::ExprBinder;
+use super::expression::{ExprBinder, literal_span};
 use super::packing::{AggregateArguments, Packed};
-use super::{fold, literal, operator, zones};
+use super::{arguments, fold, literal, operator, zones};
+use crate::data_type;
 use crate::place::{self, Placed};
 
 /// The parameters of `make_interval`, in order.
@@ -210,18 +210,46 @@ pub(super) fn fitted(kind: Type, constant: &Expr) -> Option<(Expr, bool)> {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
-    /// `INTERVAL (n) DAY`, `INTERVAL (text)`: an interval of a computed value.
-    pub(super) fn computed_interval(&mut self, interval: &'a Literal) -> Result<Bound> {
-        let value = self.bind(&interval.value)?;
-        let (text, span) = (self.text(), value.span);
-        if interval.last_field.is_some() {
-            let error = Error::unsupported("two fields belong to the text of a constant interval")
-                .with_hint("write INTERVAL (n) DAY, or a text with units: INTERVAL '1 2' DAY TO HOUR");
-            return Err(place::at(error, text, span));
+    /// INTERVAL with its value and fields.
+    pub(super) fn interval(&mut self, literal: &'a tree::IntervalLiteral, at: Span) -> Result<Bound> {
+        let tree::IntervalLiteral { value, fields, precision } = literal;
+        if precision.is_none() {
+            return self.interval_of(value, fields.as_ref());
         }
-        let Some(field) = &interval.leading_field else {
-            let read = super::casts::explicit_cast(value, Type::Interval, false).placed(text, span)?;
-            return Ok(Bound::typed(read, span));
+        let kind = TypeKind::Interval { fields: *fields, precision: *precision };
+        let name = TypeName { kind, lists: vec![], span: at };
+        let bound = self.bind(value)?;
+        self.cast(bound, &name, false)
+    }
+
+    /// INTERVAL of a value, which counts what the fields say.
+    pub(super) fn interval_of(
+        &mut self,
+        value: &'a Ast,
+        fields: Option<&tree::IntervalFields>,
+    ) -> Result<Bound> {
+        let span = literal_span(value);
+        match literal::interval(value, fields).placed(self.text(), span)? {
+            Some(constant) => Ok(Bound::typed(constant, span)),
+            None => self.computed_interval(value, fields),
+        }
+    }
+
+    /// `INTERVAL (n) DAY`, `INTERVAL (text)`: an interval of a computed value.
+    fn computed_interval(&mut self, value: &'a Ast, fields: Option<&tree::IntervalFields>) -> Result<Bound> {
+        let value = self.bind(value)?;
+        let (text, span) = (self.text(), value.span);
+        let field = match fields {
+            Some(tree::IntervalFields { to: Some(_), .. }) => {
+                let error = Error::unsupported("two fields belong to the text of a constant interval")
+                    .with_hint("write INTERVAL (n) DAY, or a text with units: INTERVAL '1 2' DAY TO HOUR");
+                return Err(place::at(error, text, span));
+            }
+            Some(fields) => fields.from,
+            None => {
+                let read = super::casts::explicit_cast(value, Type::Interval, false).placed(text, span)?;
+                return Ok(Bound::typed(read, span));
+            }
         };
         let one = literal::one_of(field).placed(text, span)?;
         let number = match value.ty() {
@@ -243,30 +271,26 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn cast_to_fields(
         &mut self,
         bound: &Bound,
-        name: &DataType,
+        name: &TypeName,
         lenient: bool,
     ) -> Result<Option<Bound>> {
-        use IntervalFields as F;
-        let DataType::Interval { fields, precision } = name else { return Ok(None) };
+        let TypeName { kind: TypeKind::Interval { fields, precision }, lists, span: place } = name else {
+            return Ok(None);
+        };
+        if !lists.is_empty() {
+            return Ok(None);
+        }
         let (text, span) = (self.text(), bound.span);
-        let (first, last) = match fields {
-            None | Some(F::YearToMonth | F::DayToSecond) if matches!(precision, None | Some(6)) => {
+        let precision = precision.or(fields.and_then(|fields| fields.precision)).map(u64::from);
+        let range = data_type::interval_range(fields.as_ref(), text, *place)?;
+        let (first, last) = match range {
+            None | Some((Unit::Year, Unit::Month) | (Unit::Day, Unit::Second))
+                if matches!(precision, None | Some(6)) =>
+            {
                 return Ok(None);
             }
             None => (Unit::Second, Unit::Second),
-            Some(F::Year) => (Unit::Year, Unit::Year),
-            Some(F::Month) => (Unit::Month, Unit::Month),
-            Some(F::YearToMonth) => (Unit::Year, Unit::Month),
-            Some(F::Day) => (Unit::Day, Unit::Day),
-            Some(F::Hour) => (Unit::Hour, Unit::Hour),
-            Some(F::Minute) => (Unit::Minute, Unit::Minute),
-            Some(F::Second) => (Unit::Second, Unit::Second),
-            Some(F::DayToHour) => (Unit::Day, Unit::Hour),
-            Some(F::DayToMinute) => (Unit::Day, Unit::Minute),
-            Some(F::DayToSecond) => (Unit::Day, Unit::Second),
-            Some(F::HourToMinute) => (Unit::Hour, Unit::Minute),
-            Some(F::HourToSecond) => (Unit::Hour, Unit::Second),
-            Some(F::MinuteToSecond) => (Unit::Minute, Unit::Second),
+            Some(range) => range,
         };
         let fields = Fields { first, last };
         let written = bound.expr.as_literal().and_then(Value::as_text).filter(|_| bound.untyped);
@@ -275,16 +299,17 @@ impl<'a> ExprBinder<'_, 'a> {
             None => self::constant(&bound.expr).map(|interval| fields.restricted(interval)),
         };
         if let Some(7..) = precision {
-            let error = Error::unsupported(format!("{name}: a second has at most 6 digits"));
+            let error =
+                Error::unsupported(format!("{}: a second has at most 6 digits", data_type::shown(name)));
             return Err(place::at(error, text, span));
         }
         if let Some(mut interval) = constant {
-            interval.micros = literal::to_digits(interval.micros, *precision);
+            interval.micros = literal::to_digits(interval.micros, precision);
             return Ok(Some(Bound::typed(Expr::literal(interval.value()?, Type::Interval), span)));
         }
         let value = super::casts::explicit_cast(bound.clone(), Type::Interval, lenient).placed(text, span)?;
         let value = match precision {
-            Some(digits @ 0..6) => super::casts::to_digits(value, *digits)?,
+            Some(digits @ 0..6) => super::casts::to_digits(value, digits)?,
             _ => value,
         };
         let unit = match last {
@@ -304,31 +329,29 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn parts_of_interval(
         &mut self,
         name: &str,
-        arguments: &'a [FunctionArg],
+        arguments: &'a [tree::Argument],
     ) -> Result<Option<Vec<Bound>>> {
-        let named = |argument: &FunctionArg| matches!(argument, FunctionArg::Named { .. });
-        if name != "make_interval" || !arguments.iter().any(named) {
+        if name != "make_interval" || !arguments.iter().any(|argument| arguments::named(argument).is_some()) {
             return Ok(None);
         }
         let wrong = |message: String| Error::new(SqlState::UndefinedFunction, message);
         let mut parts: [Option<Bound>; 7] = Default::default();
         for (at, argument) in arguments.iter().enumerate() {
-            let (at, value) = match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(at), value),
-                FunctionArg::Named {
-                    name,
-                    arg: FunctionArgExpr::Expr(value),
-                    operator: FunctionArgOperator::RightArrow | FunctionArgOperator::Assignment,
-                } => (PARTS.iter().position(|part| *part == super::folded(name)), value),
-                other => return Err(wrong(format!("make_interval does not take {other}"))),
+            let shown = || arguments::shown(argument);
+            let (at, value) = match arguments::named(argument) {
+                Some((name, value)) => (PARTS.iter().position(|part| *part == super::folded(name)), value),
+                None => match self.binder.argument_value(argument) {
+                    Some(value) => (Some(at), value),
+                    None => return Err(wrong(format!("make_interval does not take {}", shown()))),
+                },
             };
             let Some(slot) = at.and_then(|at| parts.get_mut(at)).filter(|slot| slot.is_none()) else {
-                let message = format!("make_interval has no such argument, or has it twice: {argument}");
+                let message = format!("make_interval has no such argument, or has it twice: {}", shown());
                 return Err(wrong(message).with_hint(format!("it takes {}", PARTS.join(", "))));
             };
             *slot = Some(self.bind(value)?);
         }
-        let zero = || Bound::typed(literal::integer(0), sqlparser::tokenizer::Span::empty());
+        let zero = || Bound::typed(literal::integer(0), Span::default());
         Ok(Some(parts.into_iter().map(|part| part.unwrap_or_else(zero)).collect()))
     }
 }

@@ -10,14 +10,15 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, Function, JoinKind, LogicalPlan, SortKey, WindowCall};
-use sqlparser::ast::{Expr as Ast, Join, JoinConstraint, JoinOperator};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, JoinCondition, JoinKind as Written};
 use types::{Comparison, Error, Result, SqlState, Type};
 
 use super::coerce::{self, Bound};
 use super::decorrelate::{Found, joined, replace};
 use super::expression::{Clause, ExprBinder};
 use super::from::Source;
+use super::refusal::{unsupported, wrong};
 use super::scope::{Entry, Scope};
 use super::subquery::PendingKind;
 use super::unnest::{free_columns, with_new_columns};
@@ -25,37 +26,59 @@ use super::{Binder, operator, single_row};
 use crate::names::Name;
 
 impl<'a> Binder<'a> {
+    /// Fails for words that do not stand together in a join.
+    pub(super) fn refuse_words(&self, join: &tree::Join) -> Result<()> {
+        let tree::Join { natural, asof, kind, outer, table: _, condition, span } = join;
+        let bare = matches!(kind, Written::Cross | Written::Positional);
+        let may_be_outer = matches!(kind, Written::Left | Written::Right | Written::Full);
+        if (bare && (*natural || *asof)) || (*outer && !may_be_outer) {
+            return Err(unsupported("this kind of join", self.text, *span));
+        }
+        match condition {
+            JoinCondition::On(_) | JoinCondition::Using(..) if bare || *natural => {
+                Err(wrong("this kind of join takes no condition", self.text, *span))
+            }
+            JoinCondition::Using(_, Some(alias)) => {
+                Err(unsupported("a name for the columns of USING", self.text, alias.span))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The join of two sources, and the columns that remain visible.
     pub(super) fn bind_join(
         &mut self,
         mut left: LogicalPlan,
         mut entries: Vec<Entry>,
         right: Source,
-        join: &'a Join,
+        join: &'a tree::Join,
         before: &Scope,
     ) -> Result<(LogicalPlan, Vec<Entry>)> {
-        use JoinOperator as O;
-        let (kind, constraint) = match &join.join_operator {
-            O::Join(c) | O::Inner(c) => (JoinKind::Inner, c),
-            O::CrossJoin(c) => (JoinKind::Inner, c),
-            O::Left(c) | O::LeftOuter(c) => (JoinKind::Left, c),
-            O::Right(c) | O::RightOuter(c) => (JoinKind::Right, c),
-            O::FullOuter(c) => (JoinKind::Full, c),
-            O::Semi(c) | O::LeftSemi(c) => (JoinKind::LeftSemi, c),
-            O::Anti(c) | O::LeftAnti(c) => (JoinKind::LeftAnti, c),
-            // What POSITIONAL became: see `convert::join`.
-            O::CrossApply => return self.positional_join(left, entries, right),
-            _ => return Err(Error::unsupported("this kind of join is not supported")),
+        let kind = match join.kind {
+            Written::Plain | Written::Inner | Written::Cross => JoinKind::Inner,
+            Written::Left => JoinKind::Left,
+            Written::Right => JoinKind::Right,
+            Written::Full => JoinKind::Full,
+            Written::Semi => JoinKind::LeftSemi,
+            Written::Anti => JoinKind::LeftAnti,
+            Written::Positional => return self.positional_join(left, entries, right),
         };
-        // What ASOF became: see `parse`.
-        let asof = join.global;
+        let asof = join.asof;
         let Source { plan: mut right_plan, entries: mut right_entries, lateral } = right;
         // What only tests for partners has the left side's columns as they were, USING's among them.
         let semi = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti);
         let left_entries = if semi { entries.clone() } else { vec![] };
         let mut scope = before.clone();
-        let (conditions, merged) = match constraint {
-            JoinConstraint::On(condition) => {
+        let (conditions, merged) = match &join.condition {
+            _ if join.natural => {
+                let wanted: Vec<(Name, Span)> = entries
+                    .iter()
+                    .filter(|l| l.plain && right_entries.iter().any(|r| r.plain && r.name == l.name))
+                    .map(|l| (Name::exact(&l.name), Span::default()))
+                    .collect();
+                self.using(&mut entries, &mut right_entries, &wanted)?
+            }
+            JoinCondition::On(condition) => {
                 scope.entries = entries.clone();
                 scope.entries.extend(right_entries.iter().cloned());
                 let scope = Rc::new(scope);
@@ -98,28 +121,13 @@ impl<'a> Binder<'a> {
                 };
                 (filters, vec![])
             }
-            JoinConstraint::Using(names) => {
-                let mut wanted = Vec::with_capacity(names.len());
-                for name in names {
-                    match name.0.as_slice() {
-                        [part] if part.as_ident().is_some() => {
-                            wanted.extend(part.as_ident().map(|i| (Name::of(i), i.span)))
-                        }
-                        _ => return Err(Error::new(SqlState::SyntaxError, "USING takes plain column names")),
-                    }
-                }
+            JoinCondition::Using(names, _) => {
+                let wanted: Vec<(Name, Span)> =
+                    names.iter().map(|name| (Name::of(name), name.span)).collect();
                 self.using(&mut entries, &mut right_entries, &wanted)?
             }
-            JoinConstraint::Natural => {
-                let wanted: Vec<(Name, Span)> = entries
-                    .iter()
-                    .filter(|l| l.plain && right_entries.iter().any(|r| r.plain && r.name == l.name))
-                    .map(|l| (Name::exact(&l.name), Span::empty()))
-                    .collect();
-                self.using(&mut entries, &mut right_entries, &wanted)?
-            }
-            JoinConstraint::None if matches!(join.join_operator, O::CrossJoin(_)) => (vec![], vec![]),
-            JoinConstraint::None => {
+            JoinCondition::None if join.kind == Written::Cross => (vec![], vec![]),
+            JoinCondition::None => {
                 return Err(Error::new(SqlState::SyntaxError, "a join needs a condition")
                     .with_hint("write ON or USING, or CROSS JOIN for every pair of rows"));
             }

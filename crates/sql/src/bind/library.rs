@@ -13,7 +13,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::type_coercion::functions::fields_with_udf;
 use datafusion_expr::{ReturnFieldArgs, ScalarUDF};
 use plan::{Expr, ExprKind};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::{Error, Result, SqlState, Type, Value};
 use vector::arrow::{arrow_type, type_from_arrow};
 

@@ -14,17 +14,17 @@ use std::rc::Rc;
 use plan::{
     AggregateFunction, Arithmetic, Expr, ExprKind, Frame, Function, LogicalPlan, WindowCall, WindowFunction,
 };
-use sqlparser::ast::{Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Query};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound, cast};
-use super::expression::{Clause, ExprBinder, strip};
+use super::expression::{Clause, ExprBinder};
 use super::modify::case;
 use super::nested::call;
 use super::scope::Scope;
 use super::select::filtered;
 use super::{Binder, Relation, operator};
-use crate::made::PERCENT;
 
 /// How many rows.
 enum Rows {
@@ -38,40 +38,28 @@ enum Rows {
 
 impl<'a> Binder<'a> {
     /// Puts LIMIT, OFFSET and FETCH on top of the relation.
-    pub(super) fn limit(&mut self, relation: &mut Relation, query: &'a Query) -> Result<()> {
+    pub(super) fn limit(&mut self, relation: &mut Relation, query: &'a tree::Query) -> Result<()> {
         let (mut count, mut offset, mut ties) = (Rows::All, Rows::Known(0), false);
-        match &query.limit_clause {
-            None => {}
-            Some(LimitClause::LimitOffset { limit, offset: skipped, limit_by }) => {
-                if !limit_by.is_empty() {
-                    return Err(Error::unsupported("LIMIT BY is not supported"));
-                }
-                if let Some(limit) = limit {
-                    count = self.row_count(limit, "LIMIT")?;
-                }
-                if let Some(skipped) = skipped {
-                    offset = self.row_count(&skipped.value, "OFFSET")?;
-                }
-            }
-            Some(LimitClause::OffsetCommaLimit { .. }) => {
-                return Err(Error::new(SqlState::SyntaxError, "LIMIT #,# syntax is not supported")
-                    .with_hint("use separate LIMIT and OFFSET clauses"));
-            }
+        if let Some(tree::Limit { count: Some(limit), percent, with_ties: _, fetch: false }) = &query.limit {
+            count = self.row_count(limit, "LIMIT", *percent)?;
         }
-        if let Some(fetch) = &query.fetch {
-            ties = fetch.with_ties;
-            count = match &fetch.quantity {
-                Some(quantity) => self.row_count(quantity, "FETCH")?,
+        if let Some(skipped) = &query.offset {
+            offset = self.row_count(skipped, "OFFSET", false)?;
+        }
+        if let Some(tree::Limit { count: quantity, percent, with_ties, fetch: true }) = &query.limit {
+            ties = *with_ties;
+            count = match quantity {
+                Some(quantity) => self.row_count(quantity, "FETCH", false)?,
                 None => Rows::Known(1),
             };
-            if let (true, Rows::Known(rows)) = (fetch.percent, &count) {
+            if let (true, Rows::Known(rows)) = (*percent, &count) {
                 let rows = i64::try_from(*rows).unwrap_or(i64::MAX);
                 count = Rows::Percent(cast(Expr::literal(Value::I64(rows), Type::BigInt), Type::Double));
             }
-            if fetch.percent && matches!(count, Rows::Computed(_)) {
+            if *percent && matches!(count, Rows::Computed(_)) {
                 return Err(Error::unsupported("FETCH PERCENT takes a constant"));
             }
-            if ties && query.order_by.is_none() {
+            if ties && query.order_by.is_empty() {
                 let message = "WITH TIES cannot be specified without ORDER BY clause";
                 return Err(Error::new(SqlState::SyntaxError, message));
             }
@@ -128,7 +116,7 @@ impl<'a> Binder<'a> {
         }
         let mut plan =
             LogicalPlan::Window { input: Box::new(input), partition: vec![], order: keys.clone(), calls };
-        let plain = |expr: Expr| Bound::typed(expr, sqlparser::tokenizer::Span::empty());
+        let plain = |expr: Expr| Bound::typed(expr, Span::default());
         let constant =
             |rows: u64| Expr::literal(Value::I64(i64::try_from(rows).unwrap_or(i64::MAX)), Type::BigInt);
         let mut conditions = Vec::new();
@@ -183,11 +171,8 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    fn row_count(&mut self, ast: &'a Ast, what: &str) -> Result<Rows> {
-        let (ast, percent) = match percentage(ast) {
-            Some(inner) => (inner, true),
-            None => (ast, false),
-        };
+    /// The number of rows, or of percents, that an expression says.
+    fn row_count(&mut self, ast: &'a Ast, what: &str, percent: bool) -> Result<Rows> {
         let mut binder = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Limit);
         let bound = binder.bind(ast)?;
         let dependent = !binder.pending.is_empty();
@@ -236,17 +221,4 @@ fn refused_outside(rows: Expr, most: f64, message: &str) -> Expr {
     }
     let refusal = call("error", vec![Expr::literal(Value::text(message), Type::Text)], Type::Text);
     case(vec![(super::fold::or(outside), cast(refusal, ty))], rows)
-}
-
-/// What stands before the sign of `LIMIT 10%`.
-fn percentage(ast: &Ast) -> Option<&Ast> {
-    let Ast::Function(call) = strip(ast) else { return None };
-    let name = call.name.0.last()?.as_ident()?;
-    match &call.args {
-        FunctionArguments::List(list) if name.value == PERCENT => match list.args.as_slice() {
-            [FunctionArg::Unnamed(FunctionArgExpr::Expr(share))] => Some(share),
-            _ => None,
-        },
-        _ => None,
-    }
 }

@@ -5,7 +5,7 @@
 //! error of planning. The functions keep no state. Called by `bind::expression`.
 
 use plan::Expr;
-use sqlparser::ast::{DateTimeField, Expr as Ast, Interval, Value as AstValue};
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, IntervalField};
 use types::interval_text::{self, Fields, Unit};
 use types::{Error, Result, SqlState, Type, Value, datetime, decimal as dec};
 
@@ -94,14 +94,14 @@ pub(crate) fn decimal_literal(value: i128, scale: u8) -> Expr {
 
 /// `INTERVAL '3' MONTH`, `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '1 day 2 hours'`; `None` where the value is no
 /// constant.
-pub(crate) fn interval(literal: &Interval) -> Result<Option<Expr>> {
-    let Some((body, negative)) = interval_text(&literal.value) else { return Ok(None) };
-    let fields = fields_of(literal);
-    let asked = match &literal.leading_field {
-        Some(field) if fields.is_none() && body.trim().parse::<f64>().is_ok() => {
-            format!("{body} {}", unit(field)?)
+pub(crate) fn interval(value: &Ast, kept: Option<&tree::IntervalFields>) -> Result<Option<Expr>> {
+    let Some((body, negative)) = interval_text(value) else { return Ok(None) };
+    let fields = kept.and_then(fields_of);
+    let asked = match kept {
+        Some(kept) if fields.is_none() && body.trim().parse::<f64>().is_ok() => {
+            format!("{body} {}", unit(kept.from))
         }
-        _ => body.clone(),
+        _ => body.to_owned(),
     };
     let read = interval_text::parse(&asked, fields).and_then(|interval| match negative {
         true => interval.checked_neg(),
@@ -113,7 +113,7 @@ pub(crate) fn interval(literal: &Interval) -> Result<Option<Expr>> {
             format!("invalid input syntax for type interval: \"{body}\""),
         )
     })?;
-    let digits = literal.fractional_seconds_precision.or(literal.leading_precision);
+    let digits = kept.and_then(|kept| kept.precision).map(u64::from);
     interval.micros = to_digits(interval.micros, digits);
     Ok(Some(Expr::literal(interval.value()?, Type::Interval)))
 }
@@ -124,69 +124,63 @@ pub(crate) fn to_digits(value: i64, digits: Option<u64>) -> i64 {
 }
 
 /// `DAY TO HOUR`: what the literal's numbers without a unit count, and which parts are kept.
-fn fields_of(literal: &Interval) -> Option<Fields> {
-    let unit = |field: &DateTimeField| {
-        use DateTimeField as F;
-        Some(match field {
-            F::Year | F::Years => Unit::Year,
-            F::Month | F::Months => Unit::Month,
-            F::Day | F::Days => Unit::Day,
-            F::Hour | F::Hours => Unit::Hour,
-            F::Minute | F::Minutes => Unit::Minute,
-            F::Second | F::Seconds => Unit::Second,
-            _ => return None,
-        })
-    };
-    let first = unit(literal.leading_field.as_ref()?)?;
-    let last = match &literal.last_field {
-        Some(last) => unit(last)?,
+fn fields_of(fields: &tree::IntervalFields) -> Option<Fields> {
+    let first = unit_of(fields.from)?;
+    let last = match fields.to {
+        Some(last) => unit_of(last)?,
         None => first,
     };
     Some(Fields { first, last })
 }
 
+/// The part of an interval that a word names; `None` of words for several of one.
+pub(super) fn unit_of(field: IntervalField) -> Option<Unit> {
+    Some(match field {
+        IntervalField::Year => Unit::Year,
+        IntervalField::Month => Unit::Month,
+        IntervalField::Day => Unit::Day,
+        IntervalField::Hour => Unit::Hour,
+        IntervalField::Minute => Unit::Minute,
+        IntervalField::Second => Unit::Second,
+        _ => return None,
+    })
+}
+
 /// One of the unit that the literal names, to be multiplied: `INTERVAL (n) DAY`.
-pub(crate) fn one_of(field: &DateTimeField) -> Result<Expr> {
-    let interval = interval_text::parse(&format!("1 {}", unit(field)?), None);
+pub(crate) fn one_of(field: IntervalField) -> Result<Expr> {
+    let interval = interval_text::parse(&format!("1 {}", unit(field)), None);
     let interval = interval.ok_or_else(|| Error::internal("a unit of intervals"))?;
     Ok(Expr::literal(interval.value()?, Type::Interval))
 }
 
 /// The interval's text, and whether a minus stood before it.
-fn interval_text(value: &Ast) -> Option<(String, bool)> {
-    use sqlparser::ast::UnaryOperator;
-    match value {
-        Ast::Value(v) => match &v.value {
-            AstValue::SingleQuotedString(s) | AstValue::EscapedStringLiteral(s) => Some((s.clone(), false)),
-            AstValue::Number(n, _) => Some((n.clone(), false)),
-            _ => None,
-        },
-        Ast::UnaryOp { op: UnaryOperator::Minus, expr } => interval_text(expr).map(|(t, n)| (t, !n)),
-        Ast::Nested(inner) => interval_text(inner),
+fn interval_text(value: &Ast) -> Option<(&str, bool)> {
+    match &value.kind {
+        AstKind::Literal(tree::Literal::Text(text) | tree::Literal::Number(text)) => Some((text, false)),
+        AstKind::Prefix(operator, operand) if operator.kind == tree::OperatorKind::Minus => {
+            interval_text(operand).map(|(text, negative)| (text, !negative))
+        }
+        AstKind::Nested(inner) => interval_text(inner),
         _ => None,
     }
 }
 
-fn unit(field: &DateTimeField) -> Result<&'static str> {
-    use DateTimeField as F;
-    Ok(match field {
-        F::Year | F::Years => "year",
-        F::Month | F::Months => "month",
-        F::Quarter => "quarter",
-        F::Week(_) | F::Weeks => "week",
-        F::Day | F::Days => "day",
-        F::Hour | F::Hours => "hour",
-        F::Minute | F::Minutes => "minute",
-        F::Second | F::Seconds => "second",
-        F::Millisecond | F::Milliseconds => "millisecond",
-        F::Microsecond | F::Microseconds => "microsecond",
-        F::Decade => "decade",
-        F::Century => "century",
-        F::Millennium | F::Millenium => "millennium",
-        other => {
-            return Err(Error::new(SqlState::SyntaxError, format!("{other} is not a unit of intervals")));
-        }
-    })
+fn unit(field: IntervalField) -> &'static str {
+    match field {
+        IntervalField::Millennium => "millennium",
+        IntervalField::Century => "century",
+        IntervalField::Decade => "decade",
+        IntervalField::Year => "year",
+        IntervalField::Quarter => "quarter",
+        IntervalField::Month => "month",
+        IntervalField::Week => "week",
+        IntervalField::Day => "day",
+        IntervalField::Hour => "hour",
+        IntervalField::Minute => "minute",
+        IntervalField::Second => "second",
+        IntervalField::Millisecond => "millisecond",
+        IntervalField::Microsecond => "microsecond",
+    }
 }
 
 #[cfg(test)]

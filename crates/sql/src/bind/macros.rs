@@ -1,17 +1,14 @@
 //! Views and macros: texts of their own, bound where they are used.
 //!
-//! The text is parsed once for each use and kept in `Texts`, as the binder borrows its tree. `within` exchanges the
-//! binder's text and asides for those of the inner text and restores them afterwards; `inside` also hides the common
-//! table expressions around it. `Binder::inside` lists what is open: a text that uses itself is an error, and nesting
-//! is bounded by `NESTING_MAX`. Errors inside are reported at the place of the use, with the name of the view or
-//! macro as detail.
+//! The text is parsed once for each use and kept in `Texts`, as the binder borrows its tree. The method `inside`
+//! exchanges the binder's text for the inner one, hides the common table expressions around it, and restores both
+//! afterwards. The field `inside` lists what is open: a text that uses itself is an error, and nesting is bounded by
+//! `NESTING_MAX`. Errors inside are reported at the place of the use, with the name of the view or macro as detail.
 
 use std::rc::Rc;
 
-use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Ident, ObjectName, Query, SelectItem, SetExpr, Statement,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast};
 use types::{Error, Field, Result, SqlState};
 
 use plan::Expr;
@@ -19,8 +16,7 @@ use plan::Expr;
 use super::coerce::{self, Bound};
 use super::expression::{Clause, ExprBinder};
 use super::scope::{Entry, Scope};
-use super::{Binder, Relation, operator, stack};
-use crate::asides::Parsed;
+use super::{Binder, Relation, arguments, operator, stack};
 use crate::{MacroInfo, ViewInfo};
 
 /// Views and macros inside each other.
@@ -33,49 +29,30 @@ impl<'a> Binder<'a> {
         what: String,
         text: String,
         span: Span,
-        bind: impl FnOnce(&mut Self, &'a Parsed) -> Result<T>,
+        bind: impl FnOnce(&mut Self, &'a tree::Statement) -> Result<T>,
     ) -> Result<T> {
+        self.may_open(&what, span)?;
+        let (own, tree) = self.texts.add(text)?;
+        let around = std::mem::replace(&mut self.text, own);
         let ctes = std::mem::take(&mut self.ctes);
-        let result = self.within(what, text, span, bind);
+        self.inside.push(what.clone());
+        let result = bind(self, tree);
+        self.inside.pop();
         self.ctes = ctes;
-        result
+        self.text = around;
+        result.map_err(|error| self.error_at(told(&error, &what), span))
     }
 
-    /// As `inside`, for a text that may name the common table expressions around it.
-    fn within<T>(
-        &mut self,
-        what: String,
-        text: String,
-        span: Span,
-        bind: impl FnOnce(&mut Self, &'a Parsed) -> Result<T>,
-    ) -> Result<T> {
+    /// Fails where a text that is to be opened is open already, or where too many are.
+    fn may_open(&self, what: &str, span: Span) -> Result<()> {
         if self.inside.len() >= NESTING_MAX {
             return Err(self.error_at(stack::too_deep(), span));
         }
-        if self.inside.contains(&what) {
+        if self.inside.iter().any(|open| open == what) {
             let error = Error::new(SqlState::InvalidRecursion, format!("{what} is defined by itself"));
             return Err(self.error_at(error, span));
         }
-        let (own, parsed) = self.texts.add(text)?;
-        let around = std::mem::replace(&mut self.text, own);
-        let exclusions = std::mem::replace(&mut self.exclusions, &parsed.exclusions);
-        let samples = std::mem::replace(&mut self.samples, &parsed.samples);
-        let marks = std::mem::replace(&mut self.marks, &parsed.marks);
-        self.inside.push(what.clone());
-        let result = bind(self, parsed);
-        self.inside.pop();
-        self.text = around;
-        self.exclusions = exclusions;
-        self.samples = samples;
-        self.marks = marks;
-        result.map_err(|error| {
-            // Its place is one of the inner text.
-            let mut told = Error::new(error.state(), error.message());
-            if let Some(hint) = error.hint() {
-                told = told.with_hint(hint);
-            }
-            self.error_at(told.with_detail(format!("in {what}")), span)
-        })
+        Ok(())
     }
 
     /// The rows of a view, its names looked up in the view's schema first.
@@ -83,8 +60,8 @@ impl<'a> Binder<'a> {
         let arguments = std::mem::take(&mut self.arguments);
         let columns = view.columns;
         let around = self.relations.search_in(view.schema.into_iter().collect());
-        let result = self.inside(format!("view \"{name}\""), view.text, span, |binder, parsed| {
-            let mut relation = binder.bind_query(query_of(parsed)?, None)?;
+        let result = self.inside(format!("view \"{name}\""), view.text, span, |binder, tree| {
+            let mut relation = binder.bind_query(query_of(tree)?, None)?;
             binder.rename_columns(&mut relation, &columns)?;
             Ok(relation)
         });
@@ -95,37 +72,23 @@ impl<'a> Binder<'a> {
 
     /// A query that this crate has written itself.
     pub(crate) fn bind_text(&mut self, what: String, text: String, span: Span) -> Result<Relation> {
-        self.inside(what, text, span, |binder, parsed| binder.bind_query(query_of(parsed)?, None))
+        self.inside(what, text, span, |binder, tree| binder.bind_query(query_of(tree)?, None))
     }
 
-    /// A query that a statement is written out as, where the statement stands.
-    pub(super) fn bind_written(&mut self, what: String, text: String, span: Span) -> Result<Relation> {
-        self.count_instance()?;
-        self.within(format!("{what} ({text})"), text, span, |binder, parsed| {
-            binder.bind_query(query_of(parsed)?, None)
-        })
-        .map_err(|error| match error.detail() {
-            Some(detail) if detail.starts_with(&format!("in {what} (")) => {
-                // The user has not written the query that it is told by.
-                let mut told = Error::new(error.state(), error.message());
-                if let Some(hint) = error.hint() {
-                    told = told.with_hint(hint);
-                }
-                self.error_at(told.with_detail(format!("in {what}")), span)
-            }
-            _ => error,
-        })
-    }
-
-    /// `(DESCRIBE ...)` in FROM.
-    pub(super) fn bind_inspection(&mut self, text: String, span: Span) -> Result<Relation> {
-        self.count_instance()?;
-        self.inside(format!("({text})"), text, span, |binder, parsed| {
-            match binder.inspect(&parsed.statement, parsed.summarize)? {
-                Some(relation) => Ok(relation),
-                None => Err(Error::unsupported("only DESCRIBE, SUMMARIZE and SHOW of lists stand in FROM")),
-            }
-        })
+    /// Binds a part of this text, whose errors are told at one place of it, as those of a text of its own are.
+    pub(super) fn told_at<T>(
+        &mut self,
+        what: String,
+        span: Span,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.inside.len() >= NESTING_MAX {
+            return Err(self.error_at(stack::too_deep(), span));
+        }
+        self.inside.push(what.clone());
+        let result = bind(self);
+        self.inside.pop();
+        result.map_err(|error| self.error_at(told(&error, &what), span))
     }
 
     /// The rows of a table macro with these arguments.
@@ -133,7 +96,7 @@ impl<'a> Binder<'a> {
         &mut self,
         name: &str,
         called: MacroInfo,
-        arguments: &'a [FunctionArg],
+        arguments: &'a [tree::Argument],
         span: Span,
     ) -> Result<Relation> {
         let scope = Rc::new(Scope::default());
@@ -144,8 +107,8 @@ impl<'a> Binder<'a> {
         }
         let frame = frame(self, name, &called, bound, span)?;
         self.arguments.push(frame);
-        let result = self.inside(format!("macro \"{name}\""), called.text, span, |binder, parsed| {
-            binder.bind_query(query_of(parsed)?, None)
+        let result = self.inside(format!("macro \"{name}\""), called.text, span, |binder, tree| {
+            binder.bind_query(query_of(tree)?, None)
         });
         self.arguments.pop();
         result
@@ -209,7 +172,7 @@ impl<'a> Binder<'a> {
     /// By column, what a row gets that names no value for it.
     pub(super) fn defaults(&mut self, fields: &[Field], texts: &[Option<String>]) -> Result<Vec<Expr>> {
         let of = |(at, field): (usize, &Field)| match texts.get(at).and_then(Option::as_deref) {
-            Some(text) => self.default_value(text, field, Span::empty()),
+            Some(text) => self.default_value(text, field, Span::default()),
             None => Ok(super::null_of(field.ty)),
         };
         fields.iter().enumerate().map(of).collect()
@@ -217,13 +180,16 @@ impl<'a> Binder<'a> {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
-    fn macro_argument(&mut self, name: &str, argument: &'a FunctionArg) -> Result<(Option<String>, Bound)> {
-        match argument {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Ok((None, self.bind(e)?)),
-            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
-                Ok((Some(super::folded(name)), self.bind(e)?))
+    fn macro_argument(&mut self, of: &str, argument: &'a tree::Argument) -> Result<(Option<String>, Bound)> {
+        if let Some((name, value)) = arguments::named(argument) {
+            return Ok((Some(super::folded(name)), self.bind(value)?));
+        }
+        match self.binder.argument_value(argument) {
+            Some(value) => Ok((None, self.bind(value)?)),
+            None => {
+                let shown = arguments::shown(argument);
+                Err(Error::unsupported(format!("macro {of} does not take {shown}")))
             }
-            other => Err(Error::unsupported(format!("macro {name} does not take {other}"))),
         }
     }
 
@@ -232,7 +198,7 @@ impl<'a> ExprBinder<'_, 'a> {
         &mut self,
         name: &str,
         called: MacroInfo,
-        arguments: &'a [FunctionArg],
+        arguments: &'a [tree::Argument],
         span: Span,
     ) -> Result<Bound> {
         let mut bound = Vec::with_capacity(arguments.len());
@@ -252,36 +218,27 @@ impl<'a> ExprBinder<'_, 'a> {
     /// An expression of another text, bound in this binder's clause and scope.
     pub(super) fn bind_inside(&mut self, what: String, text: String, span: Span) -> Result<Bound> {
         // Everything that `Binder::inside` keeps, around this binder.
-        if self.binder.inside.len() >= NESTING_MAX {
-            return Err(self.binder.error_at(stack::too_deep(), span));
-        }
-        if self.binder.inside.contains(&what) {
-            let error = Error::new(SqlState::InvalidRecursion, format!("{what} is defined by itself"));
-            return Err(self.binder.error_at(error, span));
-        }
-        let (own, parsed) = self.binder.texts.add(text)?;
+        self.binder.may_open(&what, span)?;
+        let (own, tree) = self.binder.texts.add(text)?;
         let around = std::mem::replace(&mut self.binder.text, own);
-        let exclusions = std::mem::replace(&mut self.binder.exclusions, &parsed.exclusions);
-        let samples = std::mem::replace(&mut self.binder.samples, &parsed.samples);
-        let marks = std::mem::replace(&mut self.binder.marks, &parsed.marks);
         self.binder.inside.push(what.clone());
-        let result = match expression_of(parsed) {
+        let result = match expression_of(tree) {
             Some(body) => self.bind(body),
             None => Err(Error::new(SqlState::SyntaxError, "the macro is not one expression")),
         };
         self.binder.inside.pop();
         self.binder.text = around;
-        self.binder.exclusions = exclusions;
-        self.binder.samples = samples;
-        self.binder.marks = marks;
-        result.map_err(|error| {
-            let mut told = Error::new(error.state(), error.message());
-            if let Some(hint) = error.hint() {
-                told = told.with_hint(hint);
-            }
-            self.binder.error_at(told.with_detail(format!("in {what}")), span)
-        })
+        result.map_err(|error| self.binder.error_at(told(&error, &what), span))
     }
+}
+
+/// An error of an inner text, whose place says nothing in the text around it.
+pub(super) fn told(error: &Error, what: &str) -> Error {
+    let mut told = Error::new(error.state(), error.message());
+    if let Some(hint) = error.hint() {
+        told = told.with_hint(hint);
+    }
+    told.with_detail(format!("in {what}"))
 }
 
 /// A parameter's name and default.
@@ -293,14 +250,12 @@ fn parts(parameter: &str) -> (&str, Option<&str>) {
 }
 
 /// Whether a form takes these arguments: the named ones are its own, and what is missing has a default.
-fn takes(form: &MacroInfo, arguments: &[FunctionArg]) -> bool {
-    let named: Vec<String> = arguments
-        .iter()
-        .filter_map(|argument| match argument {
-            FunctionArg::Named { name, .. } => Some(super::folded(name)),
-            _ => None,
-        })
-        .collect();
+fn takes(form: &MacroInfo, arguments: &[tree::Argument]) -> bool {
+    let name = |argument: &tree::Argument| match &argument.name {
+        Some((_, tree::ArgumentSign::Equals)) | None => None,
+        Some((name, _)) => Some(super::folded(name)),
+    };
+    let named: Vec<String> = arguments.iter().filter_map(name).collect();
     let plain = arguments.len() - named.len();
     plain <= form.parameters.len()
         && form.parameters.iter().skip(plain).all(|parameter| {
@@ -316,7 +271,7 @@ impl Binder<'_> {
         &self,
         schema: Option<&str>,
         name: &str,
-        arguments: &[FunctionArg],
+        arguments: &[tree::Argument],
     ) -> Option<MacroInfo> {
         let mut forms = self.relations.macro_named(schema, name);
         let fits = forms.iter().position(|form| takes(form, arguments)).unwrap_or(0);
@@ -325,9 +280,8 @@ impl Binder<'_> {
 
     /// The schema that stands before a function's name, if one does. The engine's own functions are in the default
     /// schema of every database, and in the catalog's.
-    pub(super) fn schema_of_function(&self, name: &ObjectName) -> Result<Option<String>> {
-        let idents: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
-        let (database, schema) = match idents.as_slice() {
+    pub(super) fn schema_of_function(&self, name: &tree::Path) -> Result<Option<String>> {
+        let (database, schema) = match name.names.as_slice() {
             [schema, _] => (None, super::folded(schema)),
             [database, schema, _] => (Some(super::folded(database)), super::folded(schema)),
             [] | [_] => return Ok(None),
@@ -337,8 +291,7 @@ impl Binder<'_> {
             "pg_catalog" | "system" => Ok(schema),
             _ => self.relations.schema_key(database.as_deref(), &schema),
         };
-        let span = Span::union_iter(idents.iter().map(|ident| ident.span));
-        key.map(Some).map_err(|error| self.error_at(error, span))
+        key.map(Some).map_err(|error| self.error_at(error, name.span()))
     }
 
     /// Fails for a function in a schema that has no functions of the engine.
@@ -408,19 +361,19 @@ fn frame(
     Ok(frame)
 }
 
-fn query_of(parsed: &Parsed) -> Result<&Query> {
-    match &parsed.statement {
-        Statement::Query(query) => Ok(query),
+fn query_of(tree: &tree::Statement) -> Result<&tree::Query> {
+    match &tree.kind {
+        tree::StatementKind::Query(query) => Ok(query),
         _ => Err(Error::new(SqlState::SyntaxError, "a view or a table macro is a query")),
     }
 }
 
 /// The one item of `SELECT item`.
-pub(crate) fn expression_of(parsed: &Parsed) -> Option<&sqlparser::ast::Expr> {
-    let Statement::Query(query) = &parsed.statement else { return None };
-    let SetExpr::Select(select) = query.body.as_ref() else { return None };
-    match (select.projection.as_slice(), select.from.is_empty()) {
-        ([SelectItem::UnnamedExpr(expr)], true) => Some(expr),
+pub(crate) fn expression_of(tree: &tree::Statement) -> Option<&Ast> {
+    let tree::StatementKind::Query(query) = &tree.kind else { return None };
+    let tree::SetExpr::Select(select) = &query.body else { return None };
+    match (select.items.as_slice(), select.from.is_empty()) {
+        ([item], true) if item.alias.is_none() && !arguments::is_star(&item.value) => Some(&item.value),
         _ => None,
     }
 }

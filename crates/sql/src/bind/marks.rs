@@ -11,16 +11,24 @@
 
 use std::rc::Rc;
 
-use sqlparser::ast::{
-    Expr as Ast, Ident, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, SetExpr, TableKind};
 use types::{Error, Result, SqlState};
 
 use super::recursion::is_name;
+use super::sample::word_before;
 use super::scope::Scope;
+use super::select::whole_star;
 use super::{Binder, folded};
-use crate::asides::{Cycle, Marks, Search};
+
+/// SEARCH and CYCLE of one query.
+#[derive(Clone, Copy)]
+pub(super) struct Marks<'a> {
+    /// A column that sorts the rows.
+    search: Option<&'a tree::Search>,
+    /// A column that says whether a row was there before on the way to it, and that way.
+    cycle: Option<&'a tree::Cycle>,
+}
 
 /// The parts of a recursive query, and the names of its columns.
 pub(super) struct Marked<'a> {
@@ -31,21 +39,16 @@ pub(super) struct Marked<'a> {
 }
 
 impl<'a> Binder<'a> {
-    /// The SEARCH and CYCLE clauses of the WITH query with this name.
-    pub(super) fn marks_of(&self, name: &Ident) -> Option<&'a Marks> {
-        self.marks.iter().find(|marks| marks.at == name.span.start)
-    }
-
     /// The parts with the columns of SEARCH and CYCLE.
     pub(super) fn marked(
         &mut self,
         at: usize,
-        marks: &'a Marks,
+        marks: Marks<'a>,
         (left, right): (&'a SetExpr, &'a SetExpr),
         scope: Option<Rc<Scope>>,
     ) -> Result<Marked<'a>> {
         for (side, part) in [("left", left), ("right", right)] {
-            if matches!(part, SetExpr::SetOperation { .. }) {
+            if matches!(part, SetExpr::Set(..)) {
                 return Err(Error::unsupported(format!(
                     "with a SEARCH or CYCLE clause, the {side} side of the UNION must be a SELECT"
                 )));
@@ -64,21 +67,25 @@ impl<'a> Binder<'a> {
         let mut first: Vec<String> = Vec::new();
         let mut second: Vec<String> = Vec::new();
         let mut going_on = String::new();
-        if let Some(Search { breadth, by, set, .. }) = &marks.search {
+        if let Some(tree::Search { depth, by, set }) = marks.search {
             let (row, set) = (listed(by), quoted(&folded(set)));
-            match breadth {
-                true => {
+            match depth {
+                false => {
                     first.push(format!("ROW(0::BIGINT, {row})"));
                     second.push(format!("ROW(struct_extract({set}, 1) + 1, {row})"));
                 }
-                false => {
+                true => {
                     first.push(format!("ARRAY[ROW({row})]"));
                     second.push(format!("list_append({set}, ROW({row}))"));
                 }
             }
         }
-        if let Some(Cycle { by, mark, value, default, path, .. }) = &marks.cycle {
-            let (row, mark, path) = (listed(by), quoted(&folded(mark)), quoted(&folded(path)));
+        if let Some(tree::Cycle { columns, set, values, path }) = marks.cycle {
+            let (row, mark, path) = (listed(columns), quoted(&folded(set)), quoted(&folded(path)));
+            let (value, default) = match values {
+                Some((value, default)) => (value.span.of(self.text), default.span.of(self.text)),
+                None => ("true", "false"),
+            };
             first.push(format!("CASE WHEN false THEN {value} ELSE {default} END"));
             first.push(format!("ARRAY[ROW({row})]"));
             second
@@ -105,45 +112,52 @@ impl<'a> Binder<'a> {
     fn around(&mut self, text: String, part: SetExpr) -> Result<&'a SetExpr> {
         let (_, parsed) = self.texts.add(text)?;
         let wrong = || Error::internal("a query of SEARCH or CYCLE is none");
-        let Statement::Query(query) = &parsed.statement else { return Err(wrong()) };
-        let mut body = query.body.as_ref().clone();
-        let SetExpr::Select(select) = &mut body else { return Err(wrong()) };
-        let from = select.from.first_mut().map(|table| &mut table.relation);
-        let Some(TableFactor::Derived { subquery, .. }) = from else { return Err(wrong()) };
-        subquery.body = Box::new(part);
-        Ok(self.texts.keep_part(body))
+        let tree::StatementKind::Query(query) = &parsed.kind else { return Err(wrong()) };
+        let mut query = query.as_ref().clone();
+        let SetExpr::Select(select) = &mut query.body else { return Err(wrong()) };
+        let from = select.from.first_mut().map(|table| &mut table.table.kind);
+        let Some(TableKind::Query { query: subquery, .. }) = from else { return Err(wrong()) };
+        subquery.body = part;
+        Ok(&self.texts.keep_query(query).body)
     }
 
     /// The second part, with the columns that are added of the rows that it reads.
     fn carrying(&self, right: &SetExpr, name: &str, added: &[String]) -> Result<SetExpr> {
-        let mut part = right.clone();
+        let mut part = right;
         while let SetExpr::Query(query) = part {
-            let Query { with: None, body, order_by: None, limit_clause: None, fetch: None, .. } = *query
-            else {
+            let plain = query.with.is_none() && query.order_by.is_empty();
+            if !plain || query.limit.is_some() || query.offset.is_some() {
                 return Err(Error::unsupported(
                     "with a SEARCH or CYCLE clause, WITH, ORDER BY and LIMIT in the right side of the UNION are not supported",
                 ));
-            };
-            part = *body;
+            }
+            part = &query.body;
         }
-        let read = match &part {
-            SetExpr::Select(select) => reference(select, name),
+        let read = match part {
+            SetExpr::Select(select) => reference(select, name).map(|read| (select, read)),
             _ => None,
         };
-        let (SetExpr::Select(select), Some(read)) = (&mut part, read) else {
+        let Some((select, read)) = read else {
             return Err(Error::unsupported(format!(
                 "with a SEARCH or CYCLE clause, the recursive reference to WITH query \"{name}\" must be at the top level of its right-hand SELECT"
             )));
         };
-        for column in added {
-            let path = vec![read.clone(), Ident::with_quote('"', column.as_str())];
-            select.projection.push(SelectItem::UnnamedExpr(Ast::CompoundIdentifier(path)));
+        let mut select = select.clone();
+        if select.order == tree::ClauseOrder::FromOnly {
+            select.items.push(whole_star(select.span));
+            select.order = tree::ClauseOrder::SelectFirst;
         }
-        Ok(part)
+        for column in added {
+            let own = tree::Name { text: column.as_str().into(), quoted: true, span: Span::default() };
+            let path = tree::Path { names: vec![read.clone(), own] };
+            let value = Ast { span: path.span(), kind: AstKind::Column(path) };
+            select.items.push(tree::SelectItem { value, alias: None, alias_first: false });
+        }
+        Ok(SetExpr::Select(select))
     }
 
-    fn check_marks(&self, marks: &Marks, columns: &[String]) -> Result<()> {
-        let known = |what: &str, by: &[Ident], span: Span| {
+    fn check_marks(&self, marks: Marks<'_>, columns: &[String]) -> Result<()> {
+        let known = |what: &str, by: &[tree::Name], span: Span| {
             for (at, ident) in by.iter().enumerate() {
                 let name = folded(ident);
                 let (state, how) = if !columns.contains(&name) {
@@ -160,7 +174,7 @@ impl<'a> Binder<'a> {
         };
         let wrong =
             |message: String, span| Err(self.error_at(Error::new(SqlState::SyntaxError, message), span));
-        let taken = |what: &str, ident: &Ident, span| {
+        let taken = |what: &str, ident: &tree::Name, span| {
             let name = folded(ident);
             match columns.contains(&name) {
                 true => wrong(
@@ -170,28 +184,32 @@ impl<'a> Binder<'a> {
                 false => Ok(()),
             }
         };
-        if let Some(search) = &marks.search {
-            known("search", &search.by, search.span)?;
-            taken("search sequence", &search.set, search.span)?;
+        // The place of the word that a clause begins with.
+        let word = |word: &str, first: Option<&tree::Name>, set: &tree::Name| {
+            word_before(self.text, first.unwrap_or(set).span.start, word)
+        };
+        let search_at = marks.search.map(|search| word("search", search.by.first(), &search.set));
+        let search_at = search_at.unwrap_or_default();
+        if let Some(search) = marks.search {
+            known("search", &search.by, search_at)?;
+            taken("search sequence", &search.set, search_at)?;
         }
-        if let Some(cycle) = &marks.cycle {
-            known("cycle", &cycle.by, cycle.span)?;
-            taken("cycle mark", &cycle.mark, cycle.span)?;
-            taken("cycle path", &cycle.path, cycle.span)?;
-            let (mark, path) = (folded(&cycle.mark), folded(&cycle.path));
+        if let Some(cycle) = marks.cycle {
+            let at = word("cycle", cycle.columns.first(), &cycle.set);
+            known("cycle", &cycle.columns, at)?;
+            taken("cycle mark", &cycle.set, at)?;
+            taken("cycle path", &cycle.path, at)?;
+            let (mark, path) = (folded(&cycle.set), folded(&cycle.path));
             if mark == path {
-                return wrong(
-                    "cycle mark column name and cycle path column name are the same".into(),
-                    cycle.span,
-                );
+                return wrong("cycle mark column name and cycle path column name are the same".into(), at);
             }
-            if let Some(search) = &marks.search {
+            if let Some(search) = marks.search {
                 let set = folded(&search.set);
                 for (what, other) in [("mark", mark), ("path", path)] {
                     if set == other {
                         let message =
                             format!("search sequence column name and cycle {what} column name are the same");
-                        return wrong(message, search.span);
+                        return wrong(message, search_at);
                     }
                 }
             }
@@ -200,11 +218,17 @@ impl<'a> Binder<'a> {
     }
 }
 
-impl Marks {
+impl<'a> Marks<'a> {
+    /// What stands behind a query of WITH, if anything does.
+    pub(super) fn of(query: &'a tree::CommonQuery) -> Option<Self> {
+        let (search, cycle) = (query.search.as_ref(), query.cycle.as_ref());
+        (search.is_some() || cycle.is_some()).then_some(Marks { search, cycle })
+    }
+
     /// The columns that they add, in their order.
-    pub(super) fn added(&self) -> impl Iterator<Item = &Ident> {
-        let search = self.search.iter().map(|search| &search.set);
-        search.chain(self.cycle.iter().flat_map(|cycle| [&cycle.mark, &cycle.path]))
+    pub(super) fn added(self) -> impl Iterator<Item = &'a tree::Name> {
+        let search = self.search.into_iter().map(|search| &search.set);
+        search.chain(self.cycle.into_iter().flat_map(|cycle| [&cycle.set, &cycle.path]))
     }
 }
 
@@ -212,23 +236,23 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn listed(names: &[Ident]) -> String {
+fn listed(names: &[tree::Name]) -> String {
     names.iter().map(|name| quoted(&folded(name))).collect::<Vec<_>>().join(", ")
 }
 
 /// What a SELECT calls the rows of the recursive query, where it reads them in FROM.
-fn reference(select: &Select, name: &str) -> Option<Ident> {
+fn reference(select: &tree::Select, name: &str) -> Option<tree::Name> {
     select.from.iter().find_map(|tables| of_tables(tables, name))
 }
 
-fn of_tables(tables: &TableWithJoins, name: &str) -> Option<Ident> {
-    let factors = std::iter::once(&tables.relation).chain(tables.joins.iter().map(|join| &join.relation));
-    factors.into_iter().find_map(|factor| match factor {
-        TableFactor::Table { name: table, alias, .. } if is_name(table, name) => match alias {
-            Some(alias) => Some(alias.name.clone()),
-            None => table.0.first()?.as_ident().cloned(),
-        },
-        TableFactor::NestedJoin { table_with_joins, alias: None } => of_tables(table_with_joins, name),
+fn of_tables(tables: &tree::TableWithJoins, name: &str) -> Option<tree::Name> {
+    let all = std::iter::once(&tables.table).chain(tables.joins.iter().map(|join| &join.table));
+    all.into_iter().filter(|table| table.pivots.is_empty()).find_map(|table| match &table.kind {
+        TableKind::Named { name: path, .. } if is_name(path, name) => {
+            let alias = table.alias.as_ref().and_then(|alias| alias.name.as_ref());
+            alias.or(path.names.first()).cloned()
+        }
+        TableKind::Joined(joined) if table.alias.is_none() => of_tables(joined, name),
         _ => None,
     })
 }

@@ -11,10 +11,12 @@
 //! is seen. And an outer reference is nothing but a column that the plan it stands in does not produce.
 
 pub(crate) mod aggregate;
+mod arguments;
 mod asof;
 mod attempt;
 mod bits;
 mod casts;
+mod chain;
 pub(crate) mod coerce;
 mod columns;
 mod common_queries;
@@ -38,6 +40,7 @@ mod hypothetical;
 pub(crate) mod intervals;
 mod join;
 mod json_calls;
+mod lambda;
 mod library;
 mod limit;
 mod listing;
@@ -60,6 +63,7 @@ mod pragma;
 mod predicate;
 pub(crate) mod query;
 mod recursion;
+pub(crate) mod refusal;
 mod regex;
 mod reserved;
 mod retype;
@@ -85,7 +89,7 @@ pub use external::SETVAL_CALLED;
 pub(crate) use listing::function_names;
 pub use listing::functions;
 pub(crate) use macros::expression_of as only_expression;
-pub(crate) use merge::MERGE_ACTION;
+pub(crate) use query::place_of;
 pub(crate) use retype::Retyped;
 pub(crate) use values::is_default;
 
@@ -94,18 +98,16 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use plan::logical::ColumnTable;
-use plan::{ColumnId, CommonQuery, Exclusion, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
-use sqlparser::ast::{Ident, Query};
-use sqlparser::tokenizer::{Location, Span};
+use plan::{ColumnId, CommonQuery, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
+use syntax::Span;
+use syntax::tree;
 use types::stop::{self, Place};
 use types::{Error, Result, Type, Value};
 
 use crate::RelationInfo;
-use crate::asides::Marks;
-use crate::asides::Parsed;
-use crate::asides::SampleClause;
 use crate::script::StatementText;
 use crate::texts::Texts;
+pub(crate) use crate::words::folded;
 use crate::{Relations, place, stack};
 use scope::Scope;
 
@@ -127,7 +129,8 @@ pub(crate) struct Relation {
 struct Cte<'a> {
     name: String,
     columns: Vec<String>,
-    query: &'a Query,
+    /// A query, or a change of rows.
+    statement: &'a tree::Statement,
     /// How many of the expressions before it are visible inside, and the scope around it.
     visible: usize,
     scope: Option<Rc<Scope>>,
@@ -144,8 +147,8 @@ struct Cte<'a> {
     /// WITH RECURSIVE: it may refer to itself.
     recursive: bool,
     recursion: Option<recursion::Recursive>,
-    /// SEARCH and CYCLE behind it.
-    marks: Option<&'a Marks>,
+    /// SEARCH and CYCLE behind it, if there is one of them.
+    marks: Option<marks::Marks<'a>>,
     at: Span,
 }
 
@@ -173,16 +176,10 @@ pub(crate) struct Binder<'a> {
     /// Columns that are quoted literals whose context may still give them a type.
     untyped: HashSet<ColumnId>,
     /// The statement's place in its script.
-    begins: Option<&'a StatementText>,
+    pub begins: Option<&'a StatementText>,
     instances: usize,
     /// How often an alias of a select list was used in another expression.
     alias_uses: usize,
-    /// EXCLUDE clauses of frames, by the place of the function or window name they belong to.
-    exclusions: &'a [(Location, Exclusion)],
-    /// USING SAMPLE, by the place of the SELECT.
-    samples: &'a [(Location, SampleClause)],
-    /// SEARCH and CYCLE, by the names of their queries.
-    marks: &'a [Marks],
     /// Columns that stand in no `*`: those of SEARCH and CYCLE inside their recursion.
     unlisted: HashSet<ColumnId>,
     /// The random seed of samples without a seed of their own, drawn at the first such sample.
@@ -208,7 +205,7 @@ pub(crate) struct Binder<'a> {
     /// What second parts of recursive queries that are being bound read, by number: they run more than once.
     steps: Vec<usize>,
     /// While an expression is bound that may hold COLUMNS.
-    chosen: Option<columns::Chosen>,
+    chosen: Option<columns::Chosen<'a>>,
 }
 
 impl<'a> Binder<'a> {
@@ -230,9 +227,6 @@ impl<'a> Binder<'a> {
             begins: None,
             instances: 0,
             alias_uses: 0,
-            exclusions: &[],
-            samples: &[],
-            marks: &[],
             unlisted: HashSet::new(),
             seed: OnceCell::new(),
             moment: None,
@@ -250,17 +244,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Adds the clauses of the statement that the syntax tree has no place for.
-    pub fn with_asides(mut self, parsed: &'a Parsed) -> Self {
-        self.exclusions = &parsed.exclusions;
-        self.samples = &parsed.samples;
-        self.marks = &parsed.marks;
-        self.begins = parsed.begins.as_ref();
-        self
-    }
-
     /// A whole query, with its result's headings.
-    pub fn query(mut self, query: &'a Query) -> Result<LogicalQuery> {
+    pub fn query(mut self, query: &'a tree::Query) -> Result<LogicalQuery> {
         let relation = self.bind_query(query, None)?;
         self.finish(relation)
     }
@@ -268,7 +253,7 @@ impl<'a> Binder<'a> {
     /// A query whose rows are assigned to a table's columns: `targets[i]` is the query column's target.
     pub fn query_into(
         mut self,
-        query: &'a Query,
+        query: &'a tree::Query,
         info: &RelationInfo,
         targets: &[usize],
     ) -> Result<LogicalQuery> {
@@ -376,11 +361,6 @@ fn nullable(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
         }
         _ => expr.children().into_iter().any(|c| nullable(c, column)),
     }
-}
-
-/// A name as PostgreSQL folds it: lower case unless quoted.
-pub(crate) fn folded(ident: &Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }
 
 /// Replaces columns by what `find` says for them.

@@ -18,16 +18,15 @@ use plan::{
     ColumnId, Conflict, Expr, ExprKind, JoinKind, LogicalPlan, LogicalQuery, Modification, ModificationKind,
     ROW_REFERENCE, RowAction, RowChange,
 };
-use sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, ObjectName as NameSyntax, Query, SelectItem, TableWithJoins, With,
+use syntax::Span;
+use syntax::tree::{
+    self, Assignment, Expr as Ast, ExprKind as AstKind, Query, SelectItem, TableWithJoins, With,
 };
-use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce;
 use super::decorrelate::{joined, replace};
-use super::expression::{Clause, ExprBinder, strip};
+use super::expression::{Clause, ExprBinder, subquery_of};
 use super::from::{ROW_ID, duplicate_alias, shared_alias};
 use super::scope::{Entry, Scope};
 use super::values::is_default;
@@ -72,8 +71,8 @@ pub(crate) struct UpdateParts<'a> {
     pub from: &'a [TableWithJoins],
     /// The WHERE condition; `None` changes every row.
     pub selection: Option<&'a Ast>,
-    /// The items of RETURNING; `None` without the clause.
-    pub returning: Option<&'a [SelectItem]>,
+    /// The items of RETURNING; none without the clause.
+    pub returning: &'a [SelectItem],
 }
 
 /// A DELETE's parts.
@@ -82,8 +81,8 @@ pub(crate) struct DeleteParts<'a> {
     pub using: &'a [TableWithJoins],
     /// The WHERE condition; `None` deletes every row.
     pub selection: Option<&'a Ast>,
-    /// The items of RETURNING; `None` without the clause.
-    pub returning: Option<&'a [SelectItem]>,
+    /// The items of RETURNING; none without the clause.
+    pub returning: &'a [SelectItem],
 }
 
 /// A change of a table's rows that has been bound: the statement itself, or one in its WITH.
@@ -125,7 +124,7 @@ impl<'a> Binder<'a> {
     pub(crate) fn with_queries(mut self, with: Option<&'a With>) -> Result<Self> {
         if let Some(with) = with {
             // However often it names them: those that must not be computed twice are computed once.
-            let named: Vec<String> = with.cte_tables.iter().map(|cte| folded(&cte.alias.name)).collect();
+            let named: Vec<String> = with.queries.iter().map(|common| folded(&common.name)).collect();
             self.bind_with(with, &[named.clone(), named].concat(), &None)?;
         }
         Ok(self)
@@ -270,16 +269,16 @@ impl<'a> Binder<'a> {
         named: Named<'_>,
         changed: Changed,
         scope: Scope,
-        returning: Option<&'a [SelectItem]>,
+        returning: &'a [SelectItem],
         conflict: Option<Conflict>,
     ) -> Result<Changing> {
         let Changed { mut plan, action, row, values } = changed;
         let mut columns: Vec<(Rc<str>, ColumnId)> = vec![("action".into(), action), ("row".into(), row)];
         columns.extend(values.iter().map(|id| (self.columns.get(*id).name.as_str().into(), *id)));
         let mut returned = None;
-        if let Some(items) = returning {
+        if !returning.is_empty() {
             let before = columns.len();
-            plan = self.returning(plan, scope, items, &mut columns)?;
+            plan = self.returning(plan, scope, returning, &mut columns)?;
             returned = Some(columns.len() - before);
         }
         let (table, name) = (named.info.id, named.name);
@@ -391,50 +390,37 @@ impl<'a> ExprBinder<'_, 'a> {
         info: &RelationInfo,
     ) -> Result<Vec<(usize, Expr)>> {
         let mut assigned: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
-        for assignment in list {
-            let names: Vec<&NameSyntax> = match &assignment.target {
-                AssignmentTarget::ColumnName(name) => vec![name],
-                AssignmentTarget::Tuple(names) => names.iter().collect(),
-            };
-            let mut places = Vec::with_capacity(names.len());
-            for name in &names {
-                let place = self.assigned_column(name, info)?;
+        for Assignment { targets, row, value } in list {
+            let mut places = Vec::with_capacity(targets.len());
+            for target in targets {
+                let place = self.assigned_column(&target.path, info)?;
                 if places.contains(&place) || assigned.iter().any(|(at, _)| *at == place) {
                     let column = &info.columns.fields()[place].name;
                     let message = format!("multiple assignments to same column \"{column}\"");
-                    return Err(self
-                        .binder
-                        .error_at(Error::new(SqlState::SyntaxError, message), name_span(name)));
+                    let error = Error::new(SqlState::SyntaxError, message);
+                    return Err(self.binder.error_at(error, target.path.span()));
                 }
                 places.push(place);
             }
-            match &assignment.target {
-                AssignmentTarget::ColumnName(_)
-                    if (info.is_always_generated(places[0]) || info.is_generated(places[0]))
-                        && !is_default(&assignment.value) =>
-                {
-                    let column = &info.columns.fields()[places[0]].name;
-                    let message = format!("column \"{column}\" can only be updated to DEFAULT");
-                    let error = Error::new(SqlState::GeneratedAlways, message)
-                        .with_detail(why_generated(info, places[0]));
-                    return Err(self.binder.error_at(error, name_span(names[0])));
-                }
+            let computed = |at: &usize| info.is_generated(*at);
+            let given = match places.as_slice() {
+                [at] if !row => (computed(at) || info.is_always_generated(*at)) && !is_default(value),
+                several => several.iter().any(computed),
+            };
+            if given {
+                let place = if *row { places.iter().position(computed).unwrap_or(0) } else { 0 };
+                let span = targets.get(place).map(|target| target.path.span()).unwrap_or_default();
+                return Err(self.binder.error_at(only_default(info, places[place]), span));
+            }
+            match places.as_slice() {
                 // DEFAULT is what it gets anyway.
-                AssignmentTarget::ColumnName(_) if info.is_generated(places[0]) => {}
-                AssignmentTarget::Tuple(_) if places.iter().any(|at| info.is_generated(*at)) => {
-                    let at = places.iter().position(|at| info.is_generated(*at)).unwrap_or(0);
-                    let column = &info.columns.fields()[places[at]].name;
-                    let message = format!("column \"{column}\" can only be updated to DEFAULT");
-                    let error = Error::new(SqlState::GeneratedAlways, message)
-                        .with_detail(why_generated(info, places[at]));
-                    return Err(self.binder.error_at(error, name_span(names[at])));
+                [at] if !row && computed(at) => {}
+                [at] if !row => {
+                    let expr = self.assigned_value(value, info, *at)?;
+                    assigned.push((*at, expr));
                 }
-                AssignmentTarget::ColumnName(_) => {
-                    let expr = self.assigned_value(&assignment.value, info, places[0])?;
-                    assigned.push((places[0], expr));
-                }
-                AssignmentTarget::Tuple(_) => {
-                    let values = self.assigned_row(&assignment.value, info, &places)?;
+                _ => {
+                    let values = self.assigned_row(value, info, &places)?;
                     assigned.extend(places.into_iter().zip(values));
                 }
             }
@@ -442,11 +428,10 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(assigned)
     }
 
-    fn assigned_column(&self, name: &NameSyntax, info: &RelationInfo) -> Result<usize> {
-        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-        let Some(first) = idents.first() else { return Err(unknown_column(info, "")) };
+    fn assigned_column(&self, path: &tree::Path, info: &RelationInfo) -> Result<usize> {
+        let Some(first) = path.names.first() else { return Err(unknown_column(info, "")) };
         let found = column_position(info, first);
-        let error = match (idents.len(), found) {
+        let error = match (path.names.len(), found) {
             (1, Ok(place)) => return Ok(place),
             (1, Err(error)) => error,
             (_, Ok(_)) => Error::unsupported("fields of a column are not assigned one by one"),
@@ -454,7 +439,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 error.with_hint("SET target columns cannot be qualified with the relation name")
             }
         };
-        Err(self.binder.error_at(error, name_span(name)))
+        Err(self.binder.error_at(error, path.span()))
     }
 
     /// The value of one column: DEFAULT, or an expression.
@@ -470,14 +455,12 @@ impl<'a> ExprBinder<'_, 'a> {
 
     /// `(a, b) = (x, y)`, `(a, b) = ROW(x, y)` and `(a, b) = (SELECT x, y ...)`.
     fn assigned_row(&mut self, ast: &'a Ast, info: &RelationInfo, places: &[usize]) -> Result<Vec<Expr>> {
-        let items: Vec<&'a Ast> = match ast {
-            Ast::Tuple(items) => items.iter().collect(),
-            Ast::Nested(inner) if places.len() == 1 && !matches!(strip(inner), Ast::Subquery(_)) => vec![ast],
-            Ast::Function(call) if call.name.to_string().eq_ignore_ascii_case("row") => row_items(call),
-            Ast::Subquery(query) => return self.assigned_query(query, info, places),
-            Ast::Nested(inner) if matches!(strip(inner), Ast::Subquery(_)) => {
-                return self.assigned_row(strip(inner), info, places);
-            }
+        if let Some(query) = subquery_of(ast) {
+            return self.assigned_query(query, info, places);
+        }
+        let items: Vec<&'a Ast> = match &ast.kind {
+            AstKind::Row { row: _, elements } => elements.iter().collect(),
+            AstKind::Nested(_) if places.len() == 1 => vec![ast],
             _ => {
                 let message =
                     "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
@@ -511,20 +494,10 @@ impl Binder<'_> {
     pub(super) fn default_of(&mut self, info: &RelationInfo, at: usize) -> Result<Expr> {
         let field = &info.columns.fields()[at];
         match info.defaults.get(at).and_then(Option::as_deref) {
-            Some(text) => self.default_value(text, field, Span::empty()),
+            Some(text) => self.default_value(text, field, Span::default()),
             None => Ok(super::null_of(field.ty)),
         }
     }
-}
-
-/// The values of `ROW(x, y)`.
-pub(super) fn row_items(call: &Function) -> Vec<&Ast> {
-    let FunctionArguments::List(list) = &call.args else { return vec![] };
-    let values = list.args.iter().filter_map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value),
-        _ => None,
-    });
-    values.collect()
 }
 
 fn other_number() -> Error {
@@ -550,13 +523,15 @@ fn why_generated(info: &RelationInfo, at: usize) -> String {
     }
 }
 
-/// The place of a name with all its parts.
-pub(super) fn name_span(name: &NameSyntax) -> Span {
-    Span::union_iter(name.0.iter().filter_map(|p| p.as_ident()).map(|i| i.span))
+/// The error for a value given to a GENERATED column by SET.
+pub(super) fn only_default(info: &RelationInfo, at: usize) -> Error {
+    let column = &info.columns.fields()[at].name;
+    let message = format!("column \"{column}\" can only be updated to DEFAULT");
+    Error::new(SqlState::GeneratedAlways, message).with_detail(why_generated(info, at))
 }
 
 /// The table's column that a statement names.
-pub(crate) fn column_position(info: &RelationInfo, ident: &Ident) -> Result<usize> {
+pub(crate) fn column_position(info: &RelationInfo, ident: &tree::Name) -> Result<usize> {
     let name = Name::of(ident);
     let known = info.columns.fields().iter().map(|f| f.name.as_str());
     name.position(known, "column")?.ok_or_else(|| unknown_column(info, &name.text))

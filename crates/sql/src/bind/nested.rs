@@ -1,35 +1,23 @@
 //! Lists, structs and maps: their literals, their parts, and the functions that make and take them.
 //!
 //! Literals of constants become constants. A subscript is resolved by the type of its operand: an element of a list,
-//! a field of a struct, the value of a map's key or a part of JSON. Lambdas are bound in a scope of their parameters
-//! (`lambda`); columns that they use from outside are captured as further arguments. Functions without such syntax
-//! are typed in `nested_calls`. Called by `bind::expression` and `bind::function`.
+//! a field of a struct, the value of a map's key or a part of JSON. Functions that take lambdas are bound in `lambda`;
+//! those without such syntax are typed in `nested_calls`. Called by `bind::expression` and `bind::function`.
 
-use std::sync::Arc;
-
-use plan::{ColumnId, Expr, ExprKind};
-use sqlparser::ast::{
-    DictionaryField, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, LambdaFunction, MapEntry,
-};
-use sqlparser::tokenizer::Span;
+use plan::{Expr, ExprKind};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::nested::encoding;
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound, cast};
+use super::columns::is_pattern;
 use super::expression::ExprBinder;
-use super::scope::{Entry, Scope, nearest};
-use super::{fold, folded, literal, nested_calls, operator};
+use super::lambda::takes_lambda;
+use super::paths::names_of;
+use super::scope::nearest;
+use super::{arguments, fold, folded, literal, nested_calls, operator};
 use crate::place;
-
-/// Functions whose argument is a lambda, by the names they go by.
-pub(crate) fn takes_lambda(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "list_transform" | "array_transform" | "list_apply" | "array_apply" | "apply" => "list_transform",
-        "list_filter" | "array_filter" | "filter" => "list_filter",
-        "list_reduce" | "array_reduce" | "reduce" => "list_reduce",
-        _ => return None,
-    })
-}
 
 /// A call of a kernel by its name, without checks.
 pub(super) fn call(name: &str, arguments: Vec<Expr>, ty: Type) -> Expr {
@@ -69,23 +57,20 @@ impl<'a> ExprBinder<'_, 'a> {
         for element in elements {
             bound.push(self.bind(element)?);
         }
-        let span = bound.first().map_or(Span::empty(), |b| b.span);
+        let span = bound.first().map_or(Span::default(), |b| b.span);
         let (elements, element) = coerce::unify(bound, "list", self.binder.text)?;
         let list = list_of(elements, element).map_err(|e| self.at(e, span))?;
         Ok(Bound::typed(list, span))
     }
 
     /// `{'a': 1}`.
-    pub(super) fn struct_literal(&mut self, fields: &'a [DictionaryField]) -> Result<Bound> {
-        let (mut names, mut values) = (Vec::new(), Vec::new());
-        for field in fields {
-            names.push(match field.key.quote_style {
-                Some('\'') => field.key.value.clone(),
-                _ => folded(&field.key),
-            });
-            values.push(self.bind(&field.value)?);
+    pub(super) fn struct_literal(&mut self, fields: &'a [(tree::Name, Ast)]) -> Result<Bound> {
+        let (mut names, mut values) = (Vec::with_capacity(fields.len()), Vec::with_capacity(fields.len()));
+        for (name, value) in fields {
+            names.push(folded(name));
+            values.push(self.bind(value)?);
         }
-        let span = values.first().map_or(Span::empty(), |b| b.span);
+        let span = values.first().map_or(Span::default(), |b| b.span);
         self.structure(names, values, span)
     }
 
@@ -104,24 +89,43 @@ impl<'a> ExprBinder<'_, 'a> {
         struct_of(names, values).map(|e| Bound::typed(e, span)).map_err(|e| self.at(e, span))
     }
 
-    /// `(a, b)` and `ROW(a, b)`: a struct without names.
+    /// `(a, b)`: a struct without names.
     pub(super) fn row(&mut self, values: &'a [Ast]) -> Result<Bound> {
         let mut bound = Vec::with_capacity(values.len());
         for value in values {
             bound.push(self.bind(value)?);
         }
-        let span = bound.first().map_or(Span::empty(), |b| b.span);
+        let span = bound.first().map_or(Span::default(), |b| b.span);
         self.structure(vec![String::new(); bound.len()], bound, span)
     }
 
-    /// `MAP {k: v}`.
-    pub(super) fn map_literal(&mut self, entries: &'a [MapEntry]) -> Result<Bound> {
-        let (mut keys, mut values) = (Vec::new(), Vec::new());
-        for entry in entries {
-            keys.push(self.bind(&entry.key)?);
-            values.push(self.bind(&entry.value)?);
+    /// `ROW(a, b)`, which may stand for a row of one value.
+    pub(super) fn row_call(&mut self, values: &'a [Ast], at: Span) -> Result<Bound> {
+        let word = Span::new(at.start, (at.start + 3).min(at.end));
+        let mut bound = Vec::with_capacity(values.len());
+        for value in values {
+            match &value.kind {
+                AstKind::Star(star) if !is_pattern(star) => {
+                    return Err(self.no_argument("row", &value.to_string(), word));
+                }
+                _ => bound.push(self.bind(value)?),
+            }
         }
-        let span = keys.first().map_or(Span::empty(), |b| b.span);
+        self.structure(vec![String::new(); bound.len()], bound, word)
+    }
+
+    fn no_argument(&self, name: &str, shown: &str, span: Span) -> Error {
+        self.at(Error::unsupported(format!("{name} does not take the argument {shown}")), span)
+    }
+
+    /// `MAP {k: v}`.
+    pub(super) fn map_literal(&mut self, entries: &'a [(Ast, Ast)]) -> Result<Bound> {
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for (key, value) in entries {
+            keys.push(self.bind(key)?);
+            values.push(self.bind(value)?);
+        }
+        let span = keys.first().map_or(Span::default(), |b| b.span);
         let (keys, key) = coerce::unify(keys, "map keys", self.binder.text)?;
         let (values, value) = coerce::unify(values, "map values", self.binder.text)?;
         let made = || {
@@ -343,7 +347,7 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn special_call(
         &mut self,
         name: &str,
-        arguments: &'a [FunctionArg],
+        arguments: &'a [tree::Argument],
         span: Span,
     ) -> Result<Option<Bound>> {
         if let Some(function) = takes_lambda(name) {
@@ -354,33 +358,18 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let (mut names, mut values) = (Vec::new(), Vec::new());
         for argument in arguments {
-            match argument {
-                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
-                    names.push(folded(name));
-                    values.push(self.bind(e)?);
-                }
-                FunctionArg::ExprNamed {
-                    name: Ast::Identifier(name), arg: FunctionArgExpr::Expr(e), ..
-                } => {
-                    names.push(folded(name));
-                    values.push(self.bind(e)?);
-                }
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => {
-                    // A column gives the field its own name.
-                    names.push(match (name, e) {
-                        ("struct_pack", Ast::Identifier(ident)) => folded(ident),
-                        ("struct_pack", Ast::CompoundIdentifier(idents)) => {
-                            idents.last().map_or_else(String::new, folded)
-                        }
-                        _ => String::new(),
-                    });
-                    values.push(self.bind(e)?);
-                }
-                other => {
-                    let error = Error::unsupported(format!("{name} does not take the argument {other}"));
-                    return Err(self.at(error, span));
-                }
+            if let Some((field, value)) = arguments::named(argument) {
+                names.push(folded(field));
+                values.push(self.bind(value)?);
+                continue;
             }
+            let Some(value) = self.binder.argument_value(argument) else {
+                return Err(self.no_argument(name, &arguments::shown(argument), span));
+            };
+            // A column gives the field its own name.
+            let column = names_of(value).filter(|_| name == "struct_pack").and_then(<[_]>::last);
+            names.push(column.map_or_else(String::new, folded));
+            values.push(self.bind(value)?);
         }
         if !matches!(name, "struct_insert" | "struct_update") {
             return self.structure(names, values, span).map(Some);
@@ -411,185 +400,15 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Some(Bound::typed(call("struct_insert", inserted, ty), span)))
     }
 
-    fn lambda_call(&mut self, function: &str, arguments: &'a [FunctionArg], span: Span) -> Result<Bound> {
-        let usage = || {
-            Error::new(SqlState::UndefinedFunction, format!("{function} takes a list and a lambda"))
-                .with_hint(format!(
-                    "write {function}(list, x -> x + 1) or {function}(list, lambda x : x + 1)"
-                ))
-        };
-        let mut lambda: Option<&'a LambdaFunction> = None;
-        let mut values = Vec::new();
-        for argument in arguments {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Lambda(given))) if values.len() == 1 => {
-                    lambda = Some(given);
-                }
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => values.push(self.bind(e)?),
-                _ => return Err(self.at(usage(), span)),
-            }
-        }
-        let reduce = function == "list_reduce";
-        let Some(lambda) = lambda.filter(|_| values.len() == 1 || (reduce && values.len() == 2)) else {
-            return Err(self.at(usage(), span));
-        };
-        let first = if values.len() == 2 { values.pop() } else { None };
-        let list = values.remove(0);
-        let ty = list.ty();
-        let Some(element) = ty.element() else {
-            if ty == Type::Null {
-                return Ok(list);
-            }
-            return Err(self.at(usage(), list.span));
-        };
-        let parameters: Vec<&'a Ident> = match &lambda.params {
-            sqlparser::ast::OneOrManyWithParens::One(one) => vec![&one.name],
-            sqlparser::ast::OneOrManyWithParens::Many(many) => many.iter().map(|p| &p.name).collect(),
-        };
-        if !reduce {
-            let (body, captured) = self.lambda(&parameters, &[element, Type::BigInt], &lambda.body)?;
-            let (body, ty) = match function {
-                "list_filter" => {
-                    let body = super::operator::condition(
-                        Bound::typed(body, span),
-                        "list_filter",
-                        self.binder.text,
-                    )?;
-                    (body, ty)
-                }
-                _ => {
-                    let ty = Type::list(body.ty).map_err(|e| self.at(e, span))?;
-                    (body, ty)
-                }
-            };
-            let mut all = vec![list.expr];
-            all.extend(captured);
-            all.push(lambda_of(body));
-            return Ok(Bound::typed(call(function, all, ty), span));
-        }
-        // The state's type is what the body makes of it: tried with the element's and then with the result's.
-        let mut state = match &first {
-            Some(first) => coerce::common_type(first.ty(), element).unwrap_or(first.ty()),
-            None => element,
-        };
-        for round in 0..5 {
-            if let Type::Decimal { precision, .. } = &mut state {
-                *precision = types::logical::DECIMAL_PRECISION_MAX;
-            }
-            // Without a first value, elements are cast to what the state is.
-            let seen = if first.is_some() { element } else { state };
-            let (body, captured) = self.lambda(&parameters, &[state, seen, Type::BigInt], &lambda.body)?;
-            let common = coerce::common_type(state, body.ty).ok_or_else(|| {
-                let error = format!("the lambda makes {} of a {state}", body.ty);
-                self.at(Error::new(SqlState::DatatypeMismatch, error), span)
-            })?;
-            // Digits behind the point that become more each time, as in a product, end as DOUBLE PRECISION.
-            let grows = common.is_decimal() && common.scale() > state.scale();
-            if common != state && (grows || common.physical() != state.physical()) {
-                state = if grows && round > 1 { Type::Double } else { common };
-                continue;
-            }
-            let (list, first) = match first {
-                Some(first) => (list.expr, cast(first.settled(), state)),
-                None => {
-                    let ty = Type::list(state).map_err(|e| self.at(e, span))?;
-                    (cast(list.expr, ty), Expr::literal(Value::Null, Type::Null))
-                }
-            };
-            let body = if body.ty == state { body } else { body.cast(state) };
-            let mut all = vec![list, first];
-            all.extend(captured);
-            all.push(lambda_of(body));
-            return Ok(Bound::typed(call(function, all, state), span));
-        }
-        Err(self.at(
-            Error::new(SqlState::DatatypeMismatch, "the lambda's result does not settle on a type")
-                .with_hint("cast the result, for instance (a + b)::BIGINT"),
-            span,
-        ))
-    }
-
-    /// The body of a lambda over its own inputs, and what it captures.
-    fn lambda(
-        &mut self,
-        parameters: &[&'a Ident],
-        types: &[Type],
-        body: &'a Ast,
-    ) -> Result<(Expr, Vec<Expr>)> {
-        if parameters.len() > types.len() {
-            let error = format!(
-                "the lambda takes {} parameters, at most {} are given",
-                parameters.len(),
-                types.len()
-            );
-            let span = parameters[types.len()].span;
-            return Err(self.at(Error::new(SqlState::UndefinedFunction, error), span));
-        }
-        let ids: Vec<ColumnId> = types
-            .iter()
-            .enumerate()
-            .map(|(at, ty)| {
-                let name = parameters.get(at).map_or_else(String::new, |p| folded(p));
-                self.binder.columns.add(name, *ty, true)
-            })
-            .collect();
-        let mut scope = Scope::new(Some(self.scope.clone()));
-        for (ident, id) in parameters.iter().zip(&ids) {
-            let name = folded(ident);
-            scope.entries.push(Entry {
-                table: None,
-                schema: None,
-                name: name.as_str().into(),
-                id: *id,
-                plain: true,
-                hidden: false,
-            });
-        }
-        let around = std::mem::replace(&mut self.scope, std::rc::Rc::new(scope));
-        let aggregates = self.aggregates.take();
-        let windows = self.windows.take();
-        let pending = self.pending.len();
-        let bound = self.bind_condition(body);
-        self.scope = around;
-        self.aggregates = aggregates;
-        self.windows = windows;
-        let bound = bound?;
-        if self.pending.len() > pending {
-            let error = Error::unsupported("a subquery in a lambda is not supported");
-            return Err(self.at(error, bound.span));
-        }
-        let mut captured: Vec<Expr> = Vec::new();
-        let body = bound.settled().transform(&mut |e| match e.kind {
-            ExprKind::Column(id) => {
-                if let Some(at) = ids.iter().position(|own| *own == id) {
-                    return Expr::input(at, e.ty);
-                }
-                let at = captured.iter().position(|c| *c == e).unwrap_or_else(|| {
-                    captured.push(e.clone());
-                    captured.len() - 1
-                });
-                Expr::input(ids.len() + at, e.ty)
-            }
-            _ => e,
-        });
-        Ok((body, captured))
-    }
-
     /// The operators of JSON and of lists that SQL writes with arrows and question marks.
-    pub(super) fn nested_operator(
-        &mut self,
-        op: &sqlparser::ast::BinaryOperator,
-        left: &'a Ast,
-        right: &'a Ast,
-    ) -> Result<Bound> {
-        use sqlparser::ast::BinaryOperator as B;
-        let (mut l, mut r) = (self.bind(left)?, self.bind(right)?);
-        let span = l.span.union(&r.span);
+    pub(super) fn nested_operator(&mut self, op: &str, left: Bound, right: Bound) -> Result<Bound> {
+        let (mut l, mut r) = (left, right);
+        let span = l.span.to(r.span);
         let lists = l.ty().element().is_some() || r.ty().element().is_some();
-        if matches!(op, B::ArrowAt) {
+        if op == "<@" {
             std::mem::swap(&mut l, &mut r);
         }
-        if matches!(op, B::HashArrow | B::HashLongArrow) {
+        if matches!(op, "#>" | "#>>") {
             // The path is a list of texts; '{a,b}' is one.
             let texts = Type::list(Type::Text)?;
             let path = coerce::implicit(r, texts, self.binder.text)?;
@@ -614,19 +433,19 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
             };
             let (name, ty) = match op {
-                B::HashArrow => ("json_extract_path", json.ty),
+                "#>" => ("json_extract_path", json.ty),
                 _ => ("json_extract_path_text", Type::Text),
             };
             return Ok(Bound::typed(call(name, vec![json, path], ty), span));
         }
         let name = match op {
-            B::Arrow => "json_extract",
-            B::LongArrow => "json_extract_string",
+            "->" => "json_extract",
+            "->>" => "json_extract_string",
             // Beside the functions of the same kind these hold that NULL is no element of any list.
-            B::AtArrow | B::ArrowAt if lists => "list_contains_all",
-            B::AtArrow | B::ArrowAt => "json_contains_at_top",
-            B::PGOverlap => "list_overlaps",
-            B::QuestionAnd => "json_has_all",
+            "@>" | "<@" if lists => "list_contains_all",
+            "@>" | "<@" => "json_contains_at_top",
+            "&&" => "list_overlaps",
+            "?&" => "json_has_all",
             _ => "json_has_any",
         };
         let (lt, rt) = (l.ty(), r.ty());
@@ -657,12 +476,12 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn quantified_list(
         &mut self,
         left: &'a Ast,
-        op: &sqlparser::ast::BinaryOperator,
+        op: &tree::OperatorKind,
         right: &'a Ast,
         all: bool,
     ) -> Result<Bound> {
         let (value, list) = (self.bind(left)?, self.bind(right)?);
-        let span = value.span.union(&list.span);
+        let span = value.span.to(list.span);
         let Some(op) = super::expression::comparison_of(op) else {
             return Err(self.at(Error::unsupported("ANY and ALL take a comparison"), span));
         };
@@ -691,9 +510,9 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(self.at(Error::new(SqlState::UndefinedFunction, error), span));
         };
         // Equal intervals are not always the same values, which is what a list is searched for.
-        if let (Type::Interval, Ast::Array(array)) = (common, right) {
-            let mut found = Vec::with_capacity(array.elem.len());
-            for element in &array.elem {
+        if let (Type::Interval, AstKind::List { array: _, elements }) = (common, &right.kind) {
+            let mut found = Vec::with_capacity(elements.len());
+            for element in elements {
                 let element = self.bind(element)?;
                 found.push(operator::comparison(op, value.clone(), element, self.binder.text)?);
             }
@@ -723,12 +542,6 @@ impl<'a> ExprBinder<'_, 'a> {
             None => self.at(e, span),
         })
     }
-}
-
-/// The lambda's body as an argument.
-fn lambda_of(body: Expr) -> Expr {
-    let ty = body.ty;
-    Expr::new(ExprKind::Lambda(Arc::new(body)), ty)
 }
 
 /// Field `at` of a struct.

@@ -6,7 +6,7 @@
 //! for "did you mean" and `quickstep_functions()`.
 
 use plan::Expr;
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type, Value};
 

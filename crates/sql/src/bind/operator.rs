@@ -2,7 +2,7 @@
 //! `docs/decisions/types.md` has the same as a table, compared with PostgreSQL.
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::datetime::MICROS_PER_DAY;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Comparison, Error, Result, SqlState, Type, Value, decimal};
@@ -56,7 +56,7 @@ fn settle(left: Bound, right: Bound, text: &str) -> Result<(Expr, Expr)> {
 
 /// A comparison of two values in their common type; an error if there is none.
 pub(crate) fn comparison(op: Comparison, left: Bound, right: Bound, text: &str) -> Result<Expr> {
-    let span = left.span.union(&right.span);
+    let span = left.span.to(right.span);
     let (left, right) = settle(left, right, text)?;
     let (left, right) = intervals::bared(left, right);
     let (op, left, right) = aligned(op, left, right, text, span)?;
@@ -91,7 +91,7 @@ pub(crate) fn literal_right(expr: Expr) -> Expr {
 
 /// IS [NOT] DISTINCT FROM.
 pub(crate) fn not_distinct(left: Bound, right: Bound, negated: bool, text: &str) -> Result<Expr> {
-    let span = left.span.union(&right.span);
+    let span = left.span.to(right.span);
     let (left, right) = settle(left, right, text)?;
     let (left, right) = intervals::bared(left, right);
     let (_, left, right) = aligned(Comparison::Equal, left, right, text, span)?;
@@ -214,7 +214,7 @@ fn node(op: Arithmetic, left: Expr, right: Expr, ty: Type) -> Expr {
 
 /// Arithmetic on numbers, dates, times and intervals; an error for other types.
 pub(crate) fn arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) -> Result<Expr> {
-    let span = left.span.union(&right.span);
+    let span = left.span.to(right.span);
     let (left, right) = settle_arithmetic(op, left, right, text)?;
     let (lt, rt) = (left.ty, right.ty);
     if lt == Type::Null && rt == Type::Null {
@@ -424,7 +424,7 @@ pub(crate) fn concatenate(left: Bound, right: Bound, text: &str) -> Result<Expr>
     let some_text = left.untyped || right.untyped || lt.is_text() || rt.is_text();
     let nothing = lt == Type::Null && rt == Type::Null;
     if !binary && !some_text && !nothing {
-        return Err(undefined("||", lt, rt, text, left.span.union(&right.span)));
+        return Err(undefined("||", lt, rt, text, left.span.to(right.span)));
     }
     let ty = if binary { Type::Bytea } else { Type::Text };
     let mut arguments = Vec::new();
@@ -450,7 +450,7 @@ fn concatenate_lists(left: &Bound, right: &Bound, text: &str) -> Result<Option<E
     if lt.element().is_none() && rt.element().is_none() {
         return Ok(None);
     }
-    let span = left.span.union(&right.span);
+    let span = left.span.to(right.span);
     let refused = || undefined("||", lt, rt, text, span);
     if lt == Type::Null || rt == Type::Null {
         return Ok(Some(Expr::literal(Value::Null, if lt == Type::Null { rt } else { lt })));

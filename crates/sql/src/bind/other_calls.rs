@@ -2,7 +2,7 @@
 //! by `nested_calls`, before its own.
 
 use plan::{Expr, ExprKind};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::{Comparison, Error, Result, SqlState, Type};
 
 use super::coerce::{self, Bound, cast};

@@ -3,7 +3,7 @@
 
 use plan::functions::{self, Gives, Signature, Takes};
 use plan::{Arithmetic, Expr, ExprKind};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type, Value, Zone};
 
@@ -233,7 +233,7 @@ fn on_the_clock(name: &str, arguments: &[Bound]) -> Option<Vec<Bound>> {
 
 /// An operator on the bits of two integers, in the wider of their types.
 pub(super) fn bits(op: &'static str, left: Bound, right: Bound, text: &str) -> Result<Bound> {
-    let span = left.span.union(&right.span);
+    let span = left.span.to(right.span);
     let shift = matches!(op, "<<" | ">>");
     if left.ty().is_bits() || (!shift && right.ty().is_bits()) {
         return super::bits::operator(op, left, right, text);
@@ -257,7 +257,7 @@ pub(super) fn bits(op: &'static str, left: Bound, right: Bound, text: &str) -> R
 
 /// The argument of `convert_to` and `convert_from`, with the code.
 fn with_utf8(mut arguments: Vec<Bound>) -> Vec<Bound> {
-    let span = arguments.first().map_or(Span::empty(), |a| a.span);
+    let span = arguments.first().map_or(Span::default(), |a| a.span);
     arguments.push(Bound::typed(Expr::literal(Value::text("UTF8"), Type::Text), span));
     arguments
 }

@@ -10,17 +10,20 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
-use sqlparser::ast::{Expr as Ast, ExprWithAlias, Ident, NullInclusion, PivotValueSource, Spanned};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, PivotValues, TablePivotKind};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
 use super::coerce::{self, Bound};
 use super::decorrelate::joined;
 use super::expression::{Clause, ExprBinder, strip};
+use super::from::Source;
 use super::heading::heading;
+use super::refusal::unsupported;
 use super::scope::{Entry, Scope};
 use super::select::filtered;
-use super::{Binder, Relation, folded, operator};
+use super::{Binder, Relation, folded, operator, place_of};
 
 /// Columns that one PIVOT may make, and that one UNPIVOT may take.
 const COLUMNS_MAX: usize = 1600;
@@ -34,16 +37,46 @@ fn too_many() -> Error {
 }
 
 impl<'a> Binder<'a> {
+    /// PIVOT or UNPIVOT behind a source.
+    pub(super) fn table_pivot(&mut self, source: Source, pivot: &'a tree::TablePivot) -> Result<Relation> {
+        let Source { plan, entries, lateral: _ } = source;
+        match &pivot.kind {
+            TablePivotKind::Pivot { aggregates, columns, group_by } => {
+                let [column] = columns.as_slice() else {
+                    return Err(unsupported("PIVOT over several columns", self.text, pivot.span));
+                };
+                if let Some(first) = group_by.first() {
+                    return Err(unsupported("GROUP BY in PIVOT", self.text, first.span));
+                }
+                self.bind_pivot(plan, entries, aggregates, column, pivot.span)
+            }
+            TablePivotKind::Unpivot(unpivot) => self.bind_unpivot(plan, entries, unpivot),
+        }
+    }
+
     /// `PIVOT (functions FOR by IN (values))` over a plan.
-    pub(super) fn bind_pivot(
+    fn bind_pivot(
         &mut self,
         plan: LogicalPlan,
         entries: Vec<Entry>,
-        functions: &'a [ExprWithAlias],
-        by: &'a [Ast],
-        values: &'a PivotValueSource,
+        functions: &'a [tree::SelectItem],
+        tree::PivotColumn { value: by, among }: &'a tree::PivotColumn,
+        span: Span,
     ) -> Result<Relation> {
-        let ([by], PivotValueSource::List(values)) = (by, values) else {
+        let by = match &by.kind {
+            AstKind::Row { row: false, elements } => elements,
+            AstKind::Nested(inner) => std::slice::from_ref(&**inner),
+            _ => std::slice::from_ref(by),
+        };
+        let values = match among {
+            Some(PivotValues::List(values)) => Some(values),
+            Some(PivotValues::Query(_)) => None,
+            Some(PivotValues::Type(name)) => {
+                return Err(unsupported("PIVOT over the values of a type", self.text, name.span()));
+            }
+            None => return Err(unsupported("PIVOT without values", self.text, span)),
+        };
+        let ([by], Some(values)) = (by, values) else {
             return Err(Error::unsupported("PIVOT takes one expression behind FOR and a list of constants")
                 .with_hint("write PIVOT (sum(x) FOR k IN ('a', 'b'))"));
         };
@@ -57,7 +90,7 @@ impl<'a> Binder<'a> {
         binder.aggregates = Some(Aggregates::default());
         let mut calls: Vec<(String, AggregateCall)> = Vec::with_capacity(functions.len());
         for function in functions {
-            let bound = binder.bind(&function.expr)?;
+            let bound = binder.bind(&function.value)?;
             let known = binder.aggregates.as_ref().map_or(&[][..], |a| &a.calls);
             let call = known.iter().find(|(id, _)| bound.expr.as_column() == Some(*id));
             let Some((_, call)) = call else {
@@ -66,7 +99,7 @@ impl<'a> Binder<'a> {
             };
             let suffix = match &function.alias {
                 Some(alias) => format!("_{}", folded(alias)),
-                None if functions.len() > 1 => format!("_{}", function.expr).to_lowercase(),
+                None if functions.len() > 1 => format!("_{}", function.value).to_lowercase(),
                 None => String::new(),
             };
             calls.push((suffix, call.clone()));
@@ -92,7 +125,7 @@ impl<'a> Binder<'a> {
         let mut known: Vec<Value> = Vec::with_capacity(values.len());
         for value in values {
             let mut binder = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Values);
-            let bound = binder.bind(&value.expr)?;
+            let bound = binder.bind(&value.value)?;
             let Some(constant) = bound.expr.as_literal().cloned() else {
                 let error = Error::unsupported("the values of PIVOT must be constants");
                 return Err(self.error_at(error, bound.span));
@@ -127,25 +160,13 @@ impl<'a> Binder<'a> {
     }
 
     /// `UNPIVOT (value FOR name IN (columns))` over a plan.
-    pub(super) fn bind_unpivot(
+    fn bind_unpivot(
         &mut self,
         plan: LogicalPlan,
         entries: Vec<Entry>,
-        (value, name): (&'a Ast, &'a Ident),
-        taken: &'a [ExprWithAlias],
-        nulls: Option<&NullInclusion>,
+        unpivot: &'a tree::Unpivot,
     ) -> Result<Relation> {
-        let given: &[Ast] = match strip(value) {
-            Ast::Tuple(several) => several,
-            one => std::slice::from_ref(one),
-        };
-        let mut values_named: Vec<&Ident> = Vec::with_capacity(given.len());
-        for one in given {
-            let Ast::Identifier(ident) = strip(one) else {
-                return Err(Error::new(SqlState::SyntaxError, "UNPIVOT takes a name before FOR"));
-            };
-            values_named.push(ident);
-        }
+        let tree::Unpivot { include_nulls, values: values_named, name, columns: taken } = unpivot;
         if taken.len() > COLUMNS_MAX {
             return Err(too_many());
         }
@@ -154,9 +175,10 @@ impl<'a> Binder<'a> {
         let mut binder = ExprBinder::new(self, Rc::new(scope), Clause::Select);
         let mut bound: Vec<(String, Vec<Bound>)> = Vec::with_capacity(taken.len());
         for column in taken {
-            let parts: &[Ast] = match strip(&column.expr) {
-                Ast::Tuple(several) => several,
-                one => std::slice::from_ref(one),
+            let one = strip(&column.value);
+            let parts: &[Ast] = match &one.kind {
+                AstKind::Row { row: false, elements } => elements,
+                _ => std::slice::from_ref(one),
             };
             if parts.len() != values_named.len() {
                 let message = format!(
@@ -166,7 +188,7 @@ impl<'a> Binder<'a> {
                 );
                 let error = Error::new(SqlState::SyntaxError, message)
                     .with_hint("write (a, b) FOR name IN ((c, d), (e, f)), as many columns in each as names");
-                return Err(binder.binder.error_at(error, column.expr.span()));
+                return Err(binder.binder.error_at(error, place_of(&column.value)));
             }
             let names = || parts.iter().map(heading).collect::<Vec<String>>().join("_");
             let name = column.alias.as_ref().map_or_else(names, folded);
@@ -221,8 +243,8 @@ impl<'a> Binder<'a> {
         columns.push((name.as_str().into(), name_id));
         expressions.push((name_id, case(names, Type::Text)));
         let mut there = Vec::with_capacity(types.len());
-        for ((ident, ty), branches) in values_named.iter().zip(&types).zip(values) {
-            let value = folded(ident);
+        for ((value, ty), branches) in values_named.iter().zip(&types).zip(values) {
+            let value = folded(value);
             let id = self.columns.add(value.as_str(), *ty, true);
             columns.push((value.as_str().into(), id));
             expressions.push((id, case(branches, *ty)));
@@ -230,7 +252,7 @@ impl<'a> Binder<'a> {
             there.push(Expr::new(ExprKind::IsNull { input, negated: true }, Type::Boolean));
         }
         let mut plan = LogicalPlan::Project { input: Box::new(plan), expressions };
-        if !matches!(nulls, Some(NullInclusion::IncludeNulls)) {
+        if *include_nulls != Some(true) {
             // A row stays where one of its values is there.
             plan = filtered(plan, vec![Expr::or(there)]);
         }

@@ -5,45 +5,33 @@
 //! UNPIVOT t ON a, b                SELECT * FROM t UNPIVOT (value FOR name IN (a, b))
 //! ```
 //! The columns of a query are known before it runs, but those of a PIVOT without IN come from the table: its values
-//! are asked for, by a query of its own, while the statement is bound.
+//! are asked for, by a query of its own, while the statement is bound. The query that a statement is written out as is
+//! not what the user has written, so that its errors are told at the statement.
 
-use sqlparser::tokenizer::Span;
-use syntax::tree::{ExprKind, Literal};
-use syntax::{Keyword as K, Kind};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal, PivotValues};
 use types::{Error, Result, SqlState, Type, Value};
 
+use super::refusal::unexpected;
+use super::sample::word_before;
 use super::{Binder, Relation};
 use crate::words::Words;
 
 /// Columns that one PIVOT may make.
 const COLUMNS_MAX: usize = 1600;
 
-/// A clause's tokens, as a text of their own.
-#[derive(Default)]
-struct Clauses {
-    include_nulls: bool,
-    source: String,
-    on: Vec<String>,
-    using: Vec<String>,
-    groups: Option<Vec<String>>,
-    into: String,
-    /// ORDER BY, LIMIT and OFFSET, as they stand.
-    tail: String,
+/// A column that is spread, and the values that get columns, each with its name.
+struct Key<'a> {
+    value: &'a Ast,
+    among: Vec<(Ast, String)>,
 }
 
-/// One item of ON.
-struct On {
-    expr: String,
-    /// The values of IN with their names.
-    values: Option<Vec<(String, String)>>,
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-fn literal(value: &str) -> String {
-    format!("'{}'", value.replace('\'', "''"))
+/// An aggregate, and the name that is given to it.
+struct Aggregate {
+    call: tree::Call,
+    /// As it is written.
+    written: String,
+    alias: Option<String>,
 }
 
 fn wrong(message: impl Into<String>) -> Error {
@@ -59,210 +47,276 @@ fn unplaced(error: &Error) -> Error {
     }
 }
 
-fn words(text: &str) -> Result<Words<'_>> {
-    Words::of(text).map_err(|error| wrong(error.message))
+/// What no text says.
+fn made(kind: AstKind) -> Ast {
+    Ast { kind, span: Span::default() }
 }
 
-/// The items of a list between two places.
-fn list(words: &Words<'_>, from: usize, to: usize) -> Vec<String> {
-    let mut items = Vec::new();
-    let mut start = from;
-    for at in words.outside(from).take_while(|at| *at < to) {
-        if words.is_kind(at, Kind::Comma) {
-            items.push(words.written(start, at).to_owned());
-            start = at + 1;
-        }
-    }
-    items.push(words.written(start, to).to_owned());
-    items.retain(|item| !item.is_empty());
-    items
+fn operator(kind: tree::OperatorKind) -> tree::Operator {
+    tree::Operator { kind, span: Span::default() }
 }
 
-fn clauses(text: &str) -> Result<Clauses> {
-    let words = words(text)?;
-    let mut out = Clauses::default();
-    let mut from = 1;
-    if (words.is(1, K::INCLUDE) || words.is(1, K::EXCLUDE)) && words.is(2, K::NULLS) {
-        out.include_nulls = words.is(1, K::INCLUDE);
-        from = 3;
-    }
-    // Where each clause begins, and how many words its name has.
-    let mut starts: Vec<(usize, K, usize)> = Vec::new();
-    for at in words.outside(from) {
-        for (name, second) in [
-            (K::ON, None),
-            (K::USING, None),
-            (K::GROUP, Some(K::BY)),
-            (K::INTO, None),
-            (K::ORDER, Some(K::BY)),
-            (K::LIMIT, None),
-            (K::OFFSET, None),
-        ] {
-            let known = starts.iter().any(|(_, n, _)| *n == name);
-            if words.is(at, name) && second.is_none_or(|second| words.is(at + 1, second)) && !known {
-                // USING and ON of a join inside the source stand in brackets.
-                starts.push((at, name, if second.is_none() { 1 } else { 2 }));
-            }
-        }
-    }
-    let end = words.tokens.len();
-    let first = starts.first().map_or(end, |(at, ..)| *at);
-    out.source = words.written(from, first).to_owned();
-    for (i, (at, name, width)) in starts.iter().enumerate() {
-        let until = starts.get(i + 1).map_or(end, |(at, ..)| *at);
-        let body = at + width;
-        match *name {
-            K::ON => out.on = list(&words, body, until),
-            K::USING => out.using = list(&words, body, until),
-            K::GROUP => out.groups = Some(list(&words, body, until)),
-            K::INTO => out.into = words.written(body, until).to_owned(),
-            _ => {
-                out.tail.push(' ');
-                out.tail.push_str(words.written(*at, until));
-            }
-        }
-    }
-    if out.source.is_empty() {
-        return Err(wrong("PIVOT and UNPIVOT need a table").with_hint("write PIVOT t ON k USING sum(x)"));
-    }
-    if out.on.is_empty() {
-        return Err(wrong("ON needs at least one column"));
-    }
-    Ok(out)
+fn bracketed(ast: &Ast) -> Ast {
+    Ast { kind: AstKind::Nested(Box::new(ast.clone())), span: ast.span }
 }
 
-/// `k IN ('a', 'b' AS other)` taken apart.
-fn on_item(item: &str) -> Result<On> {
-    let words = words(item)?;
-    let place = words.outside(0).find(|at| words.is(*at, K::IN) && words.is_kind(at + 1, Kind::LeftParen));
-    let Some(at) = place else {
-        return Ok(On { expr: item.to_owned(), values: None });
-    };
-    let end = words.tokens.len().saturating_sub(1);
-    let mut values = Vec::new();
-    for value in list(&words, at + 2, end) {
-        let (expr, alias) = using_item(&value)?;
-        let name = alias.map_or_else(|| label(&value), Ok)?;
-        values.push((expr, name));
-    }
-    Ok(On { expr: words.written(0, at).to_owned(), values: Some(values) })
+fn named(value: Ast, alias: Option<tree::Name>) -> tree::SelectItem {
+    tree::SelectItem { value, alias, alias_first: false }
 }
 
-/// The name of a value without one: a text's own, and what is written of others.
-fn label(value: &str) -> Result<String> {
-    let words = words(value)?;
-    match (words.tokens.len(), words.is_kind(0, Kind::Text)) {
-        (1, true) => {
-            let read = syntax::parse_expr(value).map_err(|error| wrong(error.message))?;
-            match read.kind {
-                ExprKind::Literal(Literal::Text(text)) => Ok(text.into()),
-                _ => Ok(value.to_owned()),
-            }
-        }
-        _ => Ok(value.to_owned()),
+fn quoted(name: String) -> tree::Name {
+    tree::Name { text: name.into(), quoted: true, span: Span::default() }
+}
+
+fn column(name: String) -> Ast {
+    made(AstKind::Column(tree::Path { names: vec![quoted(name)] }))
+}
+
+fn star(span: Span) -> Ast {
+    let star =
+        tree::Star { of: None, exclude: vec![], except: false, replace: vec![], rename: vec![], names: None };
+    Ast { kind: AstKind::Star(Box::new(star)), span }
+}
+
+/// A query that selects `items`.
+fn select(items: Vec<tree::SelectItem>, from: tree::TableWithJoins, span: Span) -> tree::Select {
+    tree::Select {
+        distinct: tree::Distinct::Unsaid,
+        items,
+        order: tree::ClauseOrder::SelectFirst,
+        into: None,
+        from: vec![from],
+        condition: None,
+        group_by: None,
+        having: None,
+        windows: vec![],
+        qualify: None,
+        sample: None,
+        span,
     }
 }
 
-/// `sum(x) AS total`: the call and its name.
-fn using_item(item: &str) -> Result<(String, Option<String>)> {
-    let words = words(item)?;
-    let alias = words.outside(0).find(|at| *at > 0 && words.is(*at, K::AS));
-    Ok(match alias {
-        Some(at) => {
-            let name = words.written(at + 1, words.tokens.len()).trim_matches('"').to_owned();
-            (words.written(0, at).to_owned(), Some(name))
-        }
-        None => (item.to_owned(), None),
-    })
+fn query(select: tree::Select) -> tree::Query {
+    let span = select.span;
+    tree::Query {
+        with: None,
+        body: tree::SetExpr::Select(Box::new(select)),
+        order_by: vec![],
+        limit: None,
+        offset: None,
+        locks: vec![],
+        span,
+    }
+}
+
+/// `SELECT * FROM table`.
+pub(super) fn everything(from: tree::TableWithJoins, span: Span) -> tree::Query {
+    query(select(vec![named(star(span), None)], from, span))
 }
 
 /// The names that a text uses, in lower case unless quoted.
 fn names_in(text: &str) -> Result<Vec<String>> {
-    let words = words(text)?;
+    let words = Words::of(text).map_err(|error| wrong(error.message))?;
     Ok((0..words.tokens.len()).filter_map(|at| words.name(at)).collect())
 }
 
-impl Binder<'_> {
-    /// The statement `text`, behind the common table expressions `with`.
-    pub(super) fn bind_pivot_statement(&mut self, text: &str, with: &str, span: Span) -> Result<Relation> {
-        let unpivots = text.get(..7).is_some_and(|t| t.eq_ignore_ascii_case("unpivot"));
-        let clauses = clauses(text).map_err(|e| self.error_at(e, span))?;
-        let query = if unpivots {
-            self.unpivot_query(&clauses, with, span)
-        } else {
-            self.pivot_query(&clauses, with, span)
+/// `item IN values` as the condition that it is elsewhere.
+fn membership(item: &tree::SelectItem, among: &PivotValues) -> Ast {
+    let set = match among {
+        PivotValues::List(items) => tree::InSet::List(items.iter().map(|item| item.value.clone()).collect()),
+        PivotValues::Query(query) => tree::InSet::Query(query.clone()),
+        PivotValues::Type(name) => {
+            let kind = AstKind::Column(name.clone());
+            tree::InSet::Expr(Ast { kind, span: name.span() })
+        }
+    };
+    let test = tree::InTest { expr: item.value.clone(), negated: false, set };
+    Ast { kind: AstKind::In(Box::new(test)), span: item.value.span }
+}
+
+impl<'a> Binder<'a> {
+    /// The rows of a PIVOT or UNPIVOT statement. `query` is the query whose body it is; the ORDER BY, LIMIT and OFFSET
+    /// of that one belong to it, and its WITH has been bound.
+    pub(super) fn bind_pivot_statement(
+        &mut self,
+        pivot: &'a tree::PivotStatement,
+        query: Option<&'a tree::Query>,
+    ) -> Result<Relation> {
+        let span = pivot.span;
+        if pivot.on.is_empty() {
+            return Err(self.error_at(wrong("ON needs at least one column"), span));
+        }
+        let written = match pivot.unpivot {
+            true => self.unpivot_query(pivot),
+            false => self.pivot_query(pivot, query),
         };
-        let query = query.map_err(|e| if e.position().is_some() { e } else { self.error_at(e, span) })?;
-        let what = if unpivots { "UNPIVOT" } else { "PIVOT" };
-        self.bind_written(what.to_owned(), format!("{query}{}", clauses.tail), span)
+        let mut written =
+            written.map_err(|e| if e.position().is_some() { e } else { self.error_at(e, span) })?;
+        if let Some(tree::Query { with: _, body: _, order_by, limit, offset, locks, span: _ }) = query {
+            written.order_by.clone_from(order_by);
+            written.limit.clone_from(limit);
+            written.offset.clone_from(offset);
+            written.locks.clone_from(locks);
+        }
+        let what = if pivot.unpivot { "UNPIVOT" } else { "PIVOT" };
+        self.bind_made(what, written, span)
+    }
+
+    /// A query that a statement is written out as, where the statement stands.
+    fn bind_made(&mut self, what: &str, query: tree::Query, span: Span) -> Result<Relation> {
+        self.count_instance()?;
+        let query = self.texts.keep_query(query);
+        self.told_at(what.to_owned(), span, |binder| binder.bind_query(query, None))
     }
 
     /// The names of a query's columns.
-    fn source_columns(&mut self, query: String, span: Span) -> Result<Vec<String>> {
-        let relation = self.bind_written("the table of a PIVOT".to_owned(), query, span)?;
+    fn source_columns(&mut self, query: tree::Query, span: Span) -> Result<Vec<String>> {
+        let relation = self.bind_made("the table of a PIVOT", query, span)?;
         Ok(relation.columns.into_iter().map(|(name, _)| name.to_string()).collect())
     }
 
-    fn unpivot_query(&mut self, clauses: &Clauses, _with: &str, span: Span) -> Result<String> {
-        let into = words(&clauses.into)?;
-        let (mut name, mut value) = ("name", "value");
-        let mut at = 0;
-        while at < into.tokens.len() {
-            let given = into.written(at + 1, (at + 2).min(into.tokens.len()));
-            if into.is(at, K::NAME) && !given.is_empty() {
-                name = given;
-            } else if into.is(at, K::VALUE) && !given.is_empty() {
-                value = given;
-            } else {
-                return Err(wrong("INTO takes NAME and VALUE, each with one column")
-                    .with_hint("write INTO NAME month VALUE sales"));
+    fn unpivot_query(&mut self, pivot: &'a tree::PivotStatement) -> Result<tree::Query> {
+        let span = pivot.span;
+        let (name, value) = match &pivot.into {
+            None => (quoted("name".into()), quoted("value".into())),
+            Some((name, values)) => match values.as_slice() {
+                [value] => (name.clone(), value.clone()),
+                _ => {
+                    return Err(wrong("INTO takes NAME and VALUE, each with one column")
+                        .with_hint("write INTO NAME month VALUE sales"));
+                }
+            },
+        };
+        let mut columns = Vec::with_capacity(pivot.on.len());
+        for tree::PivotOn { item, among } in &pivot.on {
+            if let Some(among) = among {
+                columns.push(named(membership(item, among), item.alias.clone()));
+                continue;
             }
-            at += 2;
-        }
-        let mut columns = Vec::with_capacity(clauses.on.len());
-        for item in &clauses.on {
-            let chooses = item.trim_start().to_lowercase().starts_with("columns");
-            if chooses || item.trim() == "*" {
-                let query = format!("SELECT {item} FROM {}", clauses.source);
-                columns.extend(self.source_columns(query, span)?.iter().map(|c| quoted(c)));
+            let written = item.value.span.of(self.text);
+            let chooses = written.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("columns"));
+            if chooses || matches!(item.value.kind, AstKind::Star(_)) {
+                let chosen = select(vec![item.clone()], pivot.source.as_ref().clone(), span);
+                let names = self.source_columns(self::query(chosen), span)?;
+                columns.extend(names.into_iter().map(|name| named(column(name), None)));
             } else {
                 columns.push(item.clone());
             }
         }
-        let nulls = if clauses.include_nulls { "INCLUDE NULLS " } else { "" };
-        let source = &clauses.source;
-        Ok(format!("SELECT * FROM {source} UNPIVOT {nulls}({value} FOR {name} IN ({}))", columns.join(", ")))
+        let include_nulls = pivot.include_nulls.filter(|include| *include);
+        let unpivot = tree::Unpivot { include_nulls, values: vec![value], name, columns };
+        let kind = tree::TablePivotKind::Unpivot(unpivot);
+        let mut source = pivot.source.as_ref().clone();
+        let last = source.joins.last_mut().map_or(&mut source.table, |join| &mut join.table);
+        last.pivots.push(tree::TablePivot { kind, alias: None, span });
+        Ok(everything(source, span))
     }
 
-    fn pivot_query(&mut self, clauses: &Clauses, with: &str, span: Span) -> Result<String> {
-        let source = &clauses.source;
-        let mut keys: Vec<(String, Vec<(String, String)>)> = Vec::new();
-        for item in &clauses.on {
-            let on = on_item(item)?;
-            let values = match on.values {
-                Some(values) => values,
-                None => {
-                    let key = &on.expr;
-                    let question = format!(
-                        "{with} SELECT DISTINCT {key} FROM {source} WHERE ({key}) IS NOT NULL ORDER BY 1"
-                    );
-                    let rows =
-                        self.relations.answer(&question).map_err(|e| self.error_at(unplaced(&e), span))?;
-                    let ty = rows.columns.fields().first().map_or(Type::Text, |f| f.ty);
-                    let shown = |row: &Vec<Value>| row.first().map_or_else(String::new, |v| v.display(ty));
-                    rows.rows.iter().map(|row| (literal(&shown(row)), shown(row))).collect()
+    /// The columns that are spread, with their values: those of IN, or those that the table has.
+    fn pivot_keys(
+        &mut self,
+        pivot: &'a tree::PivotStatement,
+        query: Option<&'a tree::Query>,
+    ) -> Result<Vec<Key<'a>>> {
+        let span = pivot.span;
+        let mut keys = Vec::with_capacity(pivot.on.len());
+        for tree::PivotOn { item, among } in &pivot.on {
+            if let Some(alias) = &item.alias {
+                return Err(unexpected(self.text, alias.span));
+            }
+            let (value, shown) = match among {
+                Some(PivotValues::List(items)) => {
+                    let among = items.iter().map(|item| self.pivot_value(item)).collect();
+                    keys.push(Key { value: &item.value, among });
+                    continue;
                 }
+                Some(PivotValues::Query(query)) => return Err(unexpected(self.text, query.span)),
+                Some(among @ PivotValues::Type(name)) => {
+                    let test = self.texts.keep_expr(membership(item, among));
+                    (test, item.value.span.to(name.span()))
+                }
+                None => (&item.value, item.value.span),
             };
-            keys.push((on.expr, values));
+            let key = shown.of(self.text);
+            let with = match query.filter(|query| query.with.is_some()) {
+                Some(query) => Span::new(query.span.start, span.start).of(self.text),
+                None => "",
+            };
+            let source = self.source_text(pivot);
+            let question =
+                format!("{with} SELECT DISTINCT {key} FROM {source} WHERE ({key}) IS NOT NULL ORDER BY 1");
+            let rows = self.relations.answer(&question).map_err(|e| self.error_at(unplaced(&e), span))?;
+            let ty = rows.columns.fields().first().map_or(Type::Text, |f| f.ty);
+            let shown = |row: &Vec<Value>| row.first().map_or_else(String::new, |v| v.display(ty));
+            let literal = |name: String| {
+                let text = AstKind::Literal(Literal::Text(name.as_str().into()));
+                (made(text), name)
+            };
+            let among = rows.rows.iter().map(|row| literal(shown(row))).collect();
+            keys.push(Key { value, among });
         }
-        let mut aggregates = Vec::new();
-        for item in &clauses.using {
-            aggregates.push(using_item(item)?);
+        Ok(keys)
+    }
+
+    /// A value of IN with its name: a text's own, and what is written of others.
+    fn pivot_value(&self, item: &tree::SelectItem) -> (Ast, String) {
+        let name = match (&item.alias, &item.value.kind) {
+            (Some(alias), _) => self.given_name(alias),
+            (None, AstKind::Literal(Literal::Text(text))) => text.to_string(),
+            (None, _) => item.value.span.of(self.text).to_owned(),
+        };
+        (item.value.clone(), name)
+    }
+
+    /// A name as it is written, without its quotes.
+    fn given_name(&self, name: &tree::Name) -> String {
+        name.span.of(self.text).trim_matches('"').to_owned()
+    }
+
+    /// The text of what is turned: from its first table to ON.
+    fn source_text(&self, pivot: &tree::PivotStatement) -> &'a str {
+        let start = pivot.source.table.span.start;
+        let first = pivot.on.first().map_or(pivot.span.end, |on| on.item.value.span.start);
+        Span::new(start, word_before(self.text, first, "on").start).of(self.text).trim_end()
+    }
+
+    fn aggregates(&self, pivot: &tree::PivotStatement) -> Result<Vec<Aggregate>> {
+        if pivot.aggregates.is_empty() {
+            let name = tree::Name { text: "count".into(), quoted: false, span: Span::default() };
+            let argument = tree::Argument { variadic: false, name: None, value: star(Span::default()) };
+            let call = tree::Call {
+                name: tree::Path { names: vec![name] },
+                arguments: Some(tree::Arguments { list: vec![argument], ..tree::Arguments::default() }),
+                within_group: vec![],
+                filter: None,
+                nulls: None,
+                over: None,
+            };
+            return Ok(vec![Aggregate { call, written: "count(*)".to_owned(), alias: None }]);
         }
-        if aggregates.is_empty() {
-            aggregates.push(("count(*)".to_owned(), None));
-        }
-        let count = keys.iter().try_fold(aggregates.len(), |n, (_, v)| n.checked_mul(v.len()));
+        let aggregate = |tree::SelectItem { value, alias, alias_first: _ }: &tree::SelectItem| {
+            let AstKind::Call(call) = &value.kind else { return Err(no_aggregate()) };
+            if call.arguments.is_none() || call.filter.is_some() || call.over.is_some() {
+                return Err(no_aggregate());
+            }
+            Ok(Aggregate {
+                call: call.as_ref().clone(),
+                written: value.span.of(self.text).to_owned(),
+                alias: alias.as_ref().map(|alias| self.given_name(alias)),
+            })
+        };
+        pivot.aggregates.iter().map(aggregate).collect()
+    }
+
+    fn pivot_query(
+        &mut self,
+        pivot: &'a tree::PivotStatement,
+        query: Option<&'a tree::Query>,
+    ) -> Result<tree::Query> {
+        let span = pivot.span;
+        let keys = self.pivot_keys(pivot, query)?;
+        let aggregates = self.aggregates(pivot)?;
+        let count = keys.iter().try_fold(aggregates.len(), |n, key| n.checked_mul(key.among.len()));
         if count.is_none_or(|count| count > COLUMNS_MAX) {
             let error = Error::new(
                 SqlState::StatementTooComplex,
@@ -270,51 +324,45 @@ impl Binder<'_> {
             );
             return Err(error.with_hint("name the values that are wanted: ON k IN ('a', 'b')"));
         }
-        let groups: Vec<String> = match &clauses.groups {
-            Some(groups) => groups.clone(),
-            None => {
+        let groups: Vec<Ast> = match pivot.group_by.as_slice() {
+            [] => {
                 let mut used = Vec::new();
-                for text in keys.iter().map(|(k, _)| k).chain(aggregates.iter().map(|(a, _)| a)) {
+                let spread = keys.iter().map(|key| key.value.span.of(self.text));
+                for text in spread.chain(aggregates.iter().map(|aggregate| aggregate.written.as_str())) {
                     used.extend(names_in(text)?);
                 }
-                let all = self.source_columns(format!("SELECT * FROM {source}"), span)?;
-                all.into_iter().filter(|c| !used.contains(c)).map(|c| quoted(&c)).collect()
+                let all = self.source_columns(everything(pivot.source.as_ref().clone(), span), span)?;
+                all.into_iter().filter(|name| !used.contains(name)).map(column).collect()
             }
+            groups => groups.to_vec(),
         };
         // Every combination of the keys' values, the last key's fastest.
-        let mut combinations: Vec<(Vec<String>, Vec<String>)> = vec![(vec![], vec![])];
-        for (key, values) in &keys {
-            let mut next = Vec::with_capacity(combinations.len() * values.len());
+        let mut combinations: Vec<(Vec<Ast>, Vec<&str>)> = vec![(vec![], vec![])];
+        for Key { value: key, among } in &keys {
+            let mut next = Vec::with_capacity(combinations.len() * among.len());
             for (conditions, names) in &combinations {
-                for (value, name) in values {
+                for (value, name) in among {
                     let mut both = (conditions.clone(), names.clone());
-                    let is_null = value.eq_ignore_ascii_case("null");
-                    both.0.push(if is_null {
-                        format!("({key}) IS NULL")
-                    } else {
-                        format!("({key}) = {value}")
-                    });
-                    both.1.push(name.clone());
+                    both.0.push(condition(key, value));
+                    both.1.push(name);
                     next.push(both);
                 }
             }
             combinations = next;
         }
-        let mut items = groups.clone();
+        let mut items: Vec<tree::SelectItem> =
+            groups.iter().map(|group| named(group.clone(), None)).collect();
         let several = aggregates.len() > 1;
         for (conditions, names) in &combinations {
-            for (call, alias) in &aggregates {
+            for Aggregate { call, written, alias } in &aggregates {
                 let name = names.join("_");
                 let name = match alias {
                     Some(alias) => format!("{name}_{alias}"),
-                    None if several => format!("{name}_{}", call.to_lowercase()),
+                    None if several => format!("{name}_{}", written.to_lowercase()),
                     None => name,
                 };
-                items.push(format!(
-                    "{call} FILTER (WHERE {}) AS {}",
-                    conditions.join(" AND "),
-                    quoted(&name)
-                ));
+                let call = tree::Call { filter: all_of(conditions), ..call.clone() };
+                items.push(named(made(AstKind::Call(Box::new(call))), Some(quoted(name))));
             }
         }
         if items.is_empty() {
@@ -323,7 +371,42 @@ impl Binder<'_> {
                 "PIVOT makes no columns: the table has no values to make them of",
             ));
         }
-        let by = if groups.is_empty() { String::new() } else { format!(" GROUP BY {}", groups.join(", ")) };
-        Ok(format!("SELECT {} FROM {source}{by}", items.join(", ")))
+        let mut select = select(items, pivot.source.as_ref().clone(), span);
+        if !groups.is_empty() {
+            let items = tree::GroupItems::List(groups.into_iter().map(tree::GroupItem::Expr).collect());
+            select.group_by = Some(tree::GroupBy { distinct: None, items });
+        }
+        Ok(self::query(select))
+    }
+}
+
+/// The error for what no FILTER can stand behind.
+fn no_aggregate() -> Error {
+    wrong("syntax error at or near \"FILTER\"")
+}
+
+/// Whether a key has a value.
+fn condition(key: &Ast, value: &Ast) -> Ast {
+    let key = bracketed(key);
+    match value.kind {
+        AstKind::Literal(Literal::Null) => {
+            made(AstKind::Is(Box::new(tree::IsTest { expr: key, negated: false, test: tree::IsKind::Null })))
+        }
+        _ => {
+            let equal = operator(tree::OperatorKind::Equal);
+            made(AstKind::Chain(Box::new(key), vec![(equal, value.clone())]))
+        }
+    }
+}
+
+/// The conditions joined by AND.
+fn all_of(conditions: &[Ast]) -> Option<Ast> {
+    match conditions {
+        [] => None,
+        [one] => Some(one.clone()),
+        [first, rest @ ..] => {
+            let and = |condition: &Ast| (operator(tree::OperatorKind::And), condition.clone());
+            Some(made(AstKind::Chain(Box::new(first.clone()), rest.iter().map(and).collect())))
+        }
     }
 }

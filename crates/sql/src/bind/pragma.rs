@@ -1,14 +1,14 @@
 //! The rows of `pragma_...` functions, as queries over the engine's own listings; and `getvariable`.
 
-use sqlparser::ast::FunctionArg;
-use sqlparser::ast::FunctionArgExpr;
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal};
 use types::{Error, Result, SqlState, Type};
 
 use plan::Expr;
 
 use super::Binder;
 use super::coerce::Bound;
+use super::pivot_statement::everything;
 use crate::pragmas::LISTS;
 
 impl<'a> Binder<'a> {
@@ -16,7 +16,7 @@ impl<'a> Binder<'a> {
     pub(super) fn pragma_rows(
         &mut self,
         function: &str,
-        arguments: &'a [FunctionArg],
+        arguments: &'a [tree::Argument],
         span: Span,
     ) -> Result<Option<String>> {
         let Some(name) = function.strip_prefix("pragma_").filter(|name| LISTS.contains(name)) else {
@@ -27,7 +27,7 @@ impl<'a> Binder<'a> {
             binder.error_at(error, span)
         };
         if matches!(name, "table_info" | "show") {
-            let [FunctionArg::Unnamed(FunctionArgExpr::Expr(table))] = arguments else {
+            let Some(table) = self.only_value(arguments) else {
                 return Err(wrong(self, "a table's name"));
             };
             let (table, _) = self.constant(table)?;
@@ -61,6 +61,44 @@ impl<'a> Binder<'a> {
                  GROUP BY d.database_name ORDER BY 1"
                 .to_owned(),
         }))
+    }
+
+    /// The value of the only argument.
+    fn only_value(&self, arguments: &'a [tree::Argument]) -> Option<&'a Ast> {
+        match arguments {
+            [argument] => self.argument_value(argument),
+            _ => None,
+        }
+    }
+
+    /// What a PRAGMA that lists something says: `SELECT * FROM pragma_name(arguments)`; a table's name is its text.
+    pub(crate) fn pragma_query(
+        &self,
+        name: &str,
+        arguments: &[tree::Argument],
+        span: Span,
+    ) -> &'a tree::Query {
+        let function = tree::Name { text: format!("pragma_{name}").into(), quoted: false, span };
+        let argument = |argument: &tree::Argument| match &argument.value.kind {
+            AstKind::Column(path) => {
+                let text = match path.single() {
+                    Some(name) => name.text.clone(),
+                    None => path.span().of(self.text).into(),
+                };
+                let value = Ast { kind: AstKind::Literal(Literal::Text(text)), span };
+                tree::Argument { variadic: false, name: None, value }
+            }
+            _ => argument.clone(),
+        };
+        let kind = tree::TableKind::Function {
+            lateral: false,
+            name: tree::Path { names: vec![function] },
+            arguments: arguments.iter().map(argument).collect(),
+            ordinality: false,
+        };
+        let table = tree::Table { kind, alias: None, sample: None, pivots: vec![], span };
+        let from = tree::TableWithJoins { table, joins: vec![] };
+        self.texts.keep_query(everything(from, span))
     }
 
     fn table_info(&mut self, table: &str, short: bool, span: Span) -> Result<String> {
@@ -101,12 +139,10 @@ impl<'a> Binder<'a> {
     }
 
     /// `getvariable('x')`: NULL where it has not been set.
-    pub(super) fn variable(&mut self, arguments: &'a [FunctionArg], span: Span) -> Result<Bound> {
-        let name = match arguments {
-            [FunctionArg::Unnamed(FunctionArgExpr::Expr(name))] => {
-                self.constant(name)?.0.as_text().map(str::to_lowercase)
-            }
-            _ => None,
+    pub(super) fn variable(&mut self, arguments: &'a [tree::Argument], span: Span) -> Result<Bound> {
+        let name = match self.only_value(arguments) {
+            Some(name) => self.constant(name)?.0.as_text().map(str::to_lowercase),
+            None => None,
         };
         let Some(name) = name else {
             let error = Error::new(SqlState::UndefinedFunction, "getvariable takes a variable's name");

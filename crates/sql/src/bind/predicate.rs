@@ -7,29 +7,155 @@
 use std::sync::Arc;
 
 use plan::{Expr, ExprKind};
-use sqlparser::ast::{Expr as Ast, Value as AstValue, ValueWithSpan};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Comparison, Error, LikePattern, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
 use super::expression::{ExprBinder, strip};
-use super::{fold, operator};
+use super::{fold, operator, refusal};
 use crate::place;
+
+/// What ESCAPE says of a pattern.
+#[derive(Clone, Copy)]
+pub(super) enum Escape<'e> {
+    /// No clause.
+    Unsaid,
+    /// A text in quotes.
+    Text(&'e str),
+    /// Another constant.
+    Other,
+}
 
 /// The fields of `(a, b)` and of `ROW(a, b)`; `None` of anything else.
 pub(super) fn row_of(ast: &Ast) -> Option<Vec<&Ast>> {
-    match strip(ast) {
-        Ast::Tuple(items) => Some(items.iter().collect()),
-        Ast::Function(call) if call.over.is_none() && call.name.to_string().eq_ignore_ascii_case("row") => {
-            Some(super::modify::row_items(call))
+    match &strip(ast).kind {
+        AstKind::Row { row, elements } if *row || !elements.is_empty() => {
+            Some(elements.iter().filter(|element| !matches!(element.kind, AstKind::Star(_))).collect())
         }
         _ => None,
     }
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// IS and its kin.
+    pub(super) fn is_test(&mut self, ast: &'a Ast, test: &'a tree::IsTest) -> Result<Bound> {
+        let tree::IsTest { expr, negated, test } = test;
+        match test {
+            tree::IsKind::Null => self.is_null(expr, *negated),
+            tree::IsKind::True => self.is_boolean(expr, true, *negated),
+            tree::IsKind::False => self.is_boolean(expr, false, *negated),
+            tree::IsKind::Unknown => self.is_unknown(expr, *negated),
+            tree::IsKind::DistinctFrom(other) => self.distinct_from(expr, other, !negated),
+            tree::IsKind::Normalized(form) => {
+                let is_form = |name: &tree::Name| {
+                    ["NFC", "NFD", "NFKC", "NFKD"].iter().any(|form| name.text.eq_ignore_ascii_case(form))
+                };
+                match form {
+                    Some(form) if !is_form(form) => Err(refusal::unexpected(self.text(), ast.span)),
+                    _ => Err(self.unsupported_expression(ast)),
+                }
+            }
+            tree::IsKind::Json(_) => Err(refusal::unsupported("IS JSON", self.text(), ast.span)),
+        }
+    }
+
+    /// `x [NOT] IN ...`: a list, a query, or a value that is a list.
+    pub(super) fn in_test(&mut self, test: &'a tree::InTest, at: Span) -> Result<Bound> {
+        let tree::InTest { expr, negated, set } = test;
+        match set {
+            tree::InSet::List(list) if list.is_empty() => Err(refusal::empty_brackets(self.text(), at)),
+            tree::InSet::List(list) => self.in_list(expr, list, *negated),
+            tree::InSet::Query(query) => self.in_subquery(expr, query, *negated),
+            // A list's elements; one that is NULL is no value that could be equal.
+            tree::InSet::Expr(list) => {
+                let between = Span { start: expr.span.end, end: list.span.start };
+                self.denied(*negated, |binder| {
+                    let arguments = [binder.bind(list)?, binder.bind(expr)?];
+                    binder.among_elements(&arguments, between)
+                })
+            }
+        }
+    }
+
+    /// A test, or NOT and the test as its operand.
+    fn denied(&mut self, negated: bool, test: impl FnOnce(&mut Self) -> Result<Bound>) -> Result<Bound> {
+        let outside = self.in_condition;
+        self.in_condition |= negated;
+        let bound = test(self);
+        self.in_condition = outside;
+        let bound = bound?;
+        if !negated {
+            return Ok(bound);
+        }
+        let span = bound.span;
+        let input = operator::condition(bound, "NOT", self.text())?;
+        Ok(Bound::typed(self::negated(input), span))
+    }
+
+    /// `x [NOT] BETWEEN [SYMMETRIC] low AND high`.
+    pub(super) fn between_test(&mut self, test: &'a tree::BetweenTest) -> Result<Bound> {
+        let tree::BetweenTest { expr, negated, symmetric, low, high } = test;
+        if !symmetric {
+            return self.between(expr, *negated, low, high);
+        }
+        // Between them in either order.
+        let outside = std::mem::replace(&mut self.in_condition, true);
+        let both = (self.between(expr, *negated, low, high), self.between(expr, *negated, high, low));
+        self.in_condition = outside;
+        let (one, other) = (both.0?, both.1?);
+        let span = one.span.to(other.span);
+        let parts = vec![one.expr, other.expr];
+        Ok(Bound::typed(if *negated { fold::and(parts) } else { fold::or(parts) }, span))
+    }
+
+    /// `x [NOT] LIKE pattern` and its kin, with ANY and ALL too.
+    pub(super) fn like_test(&mut self, test: &'a tree::LikeTest, at: Span) -> Result<Bound> {
+        let tree::LikeTest { expr, negated, kind, quantifier, pattern, escape } = test;
+        if let Some(quantifier) = quantifier {
+            return self.like_any(test, *quantifier == tree::Quantifier::All, at);
+        }
+        let escape = self.escape(escape.as_ref())?;
+        let said = !matches!(escape, Escape::Unsaid);
+        match kind {
+            tree::LikeKind::RLike if said => {
+                return Err(refusal::unsupported("ESCAPE of a regular expression", self.text(), at));
+            }
+            tree::LikeKind::Glob if said => {
+                return Err(refusal::unsupported("ESCAPE behind GLOB", self.text(), at));
+            }
+            tree::LikeKind::Glob => {
+                let between = Span { start: expr.span.end, end: pattern.span.start };
+                return self.denied(*negated, |binder| {
+                    let arguments = vec![binder.bind(expr)?, binder.bind(pattern)?];
+                    binder.apply(plan::functions::GLOB, arguments, between)
+                });
+            }
+            _ => {}
+        }
+        let (input, pattern) = (self.bind(expr)?, self.bind(pattern)?);
+        match kind {
+            tree::LikeKind::SimilarTo => self.similar_to(input, pattern, escape, *negated),
+            tree::LikeKind::RLike => self.regular_expression(input, pattern, *negated, false),
+            kind => self.like(input, pattern, escape, *negated, *kind == tree::LikeKind::ILike),
+        }
+    }
+
+    /// What ESCAPE says, which is a constant.
+    fn escape(&self, escape: Option<&'a Ast>) -> Result<Escape<'a>> {
+        use tree::Literal as L;
+        let Some(escape) = escape else { return Ok(Escape::Unsaid) };
+        match &escape.kind {
+            AstKind::Literal(L::Text(text)) => Ok(Escape::Text(text)),
+            AstKind::Literal(L::Null | L::Bool(_) | L::Number(_) | L::Bits(_)) | AstKind::Parameter(_) => {
+                Ok(Escape::Other)
+            }
+            _ => Err(refusal::wrong("syntax error: expected a constant", self.text(), escape.span)),
+        }
+    }
+
     /// `x IS [NOT] NULL`.
-    pub(super) fn is_null(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
+    fn is_null(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
         if let Some(items) = row_of(operand) {
             return self.is_row_null(&items, negated);
         }
@@ -41,11 +167,11 @@ impl<'a> ExprBinder<'_, 'a> {
 
     /// A row that is written out is NULL where every field is, and NOT NULL where none is.
     fn is_row_null(&mut self, items: &[&'a Ast], negated: bool) -> Result<Bound> {
-        let mut span = Span::empty();
+        let mut span = Span::default();
         let mut parts = Vec::with_capacity(items.len());
         for item in items {
             let bound = self.bind(item)?;
-            span = span.union(&bound.span);
+            span = span.to(bound.span);
             let kind = ExprKind::IsNull { input: Box::new(bound.settled()), negated };
             parts.push(fold::fold(Expr::new(kind, Type::Boolean)));
         }
@@ -53,7 +179,7 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// `x IS [NOT] TRUE` and `IS [NOT] FALSE`.
-    pub(super) fn is_boolean(&mut self, operand: &'a Ast, value: bool, negated: bool) -> Result<Bound> {
+    fn is_boolean(&mut self, operand: &'a Ast, value: bool, negated: bool) -> Result<Bound> {
         let bound = self.bind_condition(operand)?;
         let span = bound.span;
         let input = Box::new(operator::condition(bound, "IS", self.text())?);
@@ -62,7 +188,7 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// `x IS [NOT] UNKNOWN`.
-    pub(super) fn is_unknown(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
+    fn is_unknown(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
         let bound = self.bind(operand)?;
         let span = bound.span;
         let input = Box::new(operator::condition(bound, "IS UNKNOWN", self.text())?);
@@ -71,20 +197,14 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// `x IS [NOT] DISTINCT FROM y`.
-    pub(super) fn distinct_from(&mut self, left: &'a Ast, right: &'a Ast, negated: bool) -> Result<Bound> {
+    fn distinct_from(&mut self, left: &'a Ast, right: &'a Ast, negated: bool) -> Result<Bound> {
         let (l, r) = (self.bind(left)?, self.bind(right)?);
-        let span = l.span.union(&r.span);
+        let span = l.span.to(r.span);
         Ok(Bound::typed(operator::not_distinct(l, r, negated, self.text())?, span))
     }
 
     /// `x [NOT] BETWEEN low AND high`.
-    pub(super) fn between(
-        &mut self,
-        operand: &'a Ast,
-        negated: bool,
-        low: &'a Ast,
-        high: &'a Ast,
-    ) -> Result<Bound> {
+    fn between(&mut self, operand: &'a Ast, negated: bool, low: &'a Ast, high: &'a Ast) -> Result<Bound> {
         let bound = self.bind(operand)?;
         let (low, high) = (self.bind(low)?, self.bind(high)?);
         let span = bound.span;
@@ -95,7 +215,7 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// `x [NOT] IN (a, b, ...)`.
-    pub(super) fn in_list(&mut self, operand: &'a Ast, list: &'a [Ast], negated: bool) -> Result<Bound> {
+    fn in_list(&mut self, operand: &'a Ast, list: &'a [Ast], negated: bool) -> Result<Bound> {
         if let Some(left) = row_of(operand) {
             let mut rows = Vec::with_capacity(list.len());
             for item in list {
@@ -103,7 +223,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 rows.push(self.row_comparison(Comparison::Equal, &left, &right)?.expr);
             }
             let found = fold::or(rows);
-            return Ok(Bound::typed(if negated { self::negated(found) } else { found }, Span::empty()));
+            return Ok(Bound::typed(if negated { self::negated(found) } else { found }, Span::default()));
         }
         let bound = self.bind(operand)?;
         let span = bound.span;
@@ -124,11 +244,11 @@ impl<'a> ExprBinder<'_, 'a> {
         if left.len() != right.len() {
             return Err(Error::new(SqlState::SyntaxError, "unequal number of entries in row expressions"));
         }
-        let mut span = Span::empty();
+        let mut span = Span::default();
         let (mut own, mut others) = (Vec::with_capacity(left.len()), Vec::with_capacity(right.len()));
         for (l, r) in left.iter().zip(right) {
             let (l, r) = (self.bind(l)?, self.bind(r)?);
-            span = span.union(&l.span);
+            span = span.to(l.span);
             own.push(l);
             others.push(r);
         }
@@ -138,13 +258,13 @@ impl<'a> ExprBinder<'_, 'a> {
     /// `x [NOT] LIKE pattern [ESCAPE c]`, and ILIKE.
     pub(super) fn like(
         &mut self,
-        operand: &'a Ast,
-        pattern: &'a Ast,
-        escape: Option<&ValueWithSpan>,
+        input: Bound,
+        pattern: Bound,
+        escape: Escape<'_>,
         negated: bool,
         case_insensitive: bool,
     ) -> Result<Bound> {
-        let (input, pattern) = (coerce::labels_as_text(self.bind(operand)?), self.bind(pattern)?);
+        let input = coerce::labels_as_text(input);
         let span = input.span;
         for side in [&input, &pattern] {
             if !side.ty().is_text() && !side.is_null() {
@@ -156,10 +276,10 @@ impl<'a> ExprBinder<'_, 'a> {
                 return Err(place::at(error, self.text(), side.span));
             }
         }
-        let escape = match escape.map(|e| &e.value) {
-            None => Some('\\'),
-            Some(AstValue::SingleQuotedString(s)) => {
-                let mut characters = s.chars();
+        let escape = match escape {
+            Escape::Unsaid => Some('\\'),
+            Escape::Text(text) => {
+                let mut characters = text.chars();
                 match (characters.next(), characters.next()) {
                     (one, None) => one,
                     _ => {
@@ -169,7 +289,7 @@ impl<'a> ExprBinder<'_, 'a> {
                     }
                 }
             }
-            Some(_) => return Err(Error::unsupported("ESCAPE takes a quoted character")),
+            Escape::Other => return Err(Error::unsupported("ESCAPE takes a quoted character")),
         };
         if input.is_null() || pattern.is_null() {
             return Ok(Bound::typed(super::null_of(Type::Boolean), span));

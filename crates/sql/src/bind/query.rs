@@ -5,15 +5,11 @@
 //! columns are visible; after a set operation it sees output columns only. Columns of quoted literals stay untyped
 //! until a context (`retype`) gives them a type; what is left becomes TEXT.
 
-use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
-use sqlparser::ast::{
-    Expr as Ast, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, SetExpr, Spanned, UnaryOperator,
-    Value as AstValue, Visit, Visitor,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal, OperatorKind, StatementKind};
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
@@ -27,17 +23,58 @@ use crate::place;
 /// What ORDER BY says.
 #[derive(Clone, Copy)]
 pub(super) enum Ordering<'a> {
-    List(&'a [OrderByExpr]),
+    List(&'a [tree::OrderItem]),
     /// ORDER BY ALL: every item, left to right.
-    All(OrderByOptions),
+    All(&'a tree::OrderItem),
+}
+
+impl<'a> Ordering<'a> {
+    fn of(query: &'a tree::Query) -> Self {
+        match query.order_by.as_slice() {
+            [all @ tree::OrderItem { key: tree::OrderKey::All, .. }] => Ordering::All(all),
+            list => Ordering::List(list),
+        }
+    }
+}
+
+/// What an item of ORDER BY orders by.
+pub(crate) fn order_value<'a>(text: &str, item: &'a tree::OrderItem) -> Result<&'a Ast> {
+    let error = match &item.key {
+        tree::OrderKey::Expr(expr) => return Ok(expr),
+        tree::OrderKey::All => Error::unsupported("ORDER BY ALL of this kind is not supported"),
+        tree::OrderKey::Using(..) => {
+            Error::unsupported("ORDER BY ... USING is not supported").with_hint("write ASC or DESC")
+        }
+    };
+    Err(place::at(error, text, item.span))
+}
+
+/// What stands in the brackets, if a query is nothing but brackets around another.
+pub(super) fn bracketed(query: &tree::Query) -> Option<&tree::Query> {
+    match query {
+        tree::Query {
+            with: None,
+            body: tree::SetExpr::Query(inner),
+            order_by,
+            limit: None,
+            offset: None,
+            locks,
+            span: _,
+        } if order_by.is_empty() && locks.is_empty() => Some(inner),
+        _ => None,
+    }
 }
 
 impl<'a> Binder<'a> {
     /// A query as a relation; `outer` is the scope around it, if it is a subquery.
-    pub(super) fn bind_query(&mut self, query: &'a Query, outer: Option<Rc<Scope>>) -> Result<Relation> {
+    pub(super) fn bind_query(
+        &mut self,
+        query: &'a tree::Query,
+        outer: Option<Rc<Scope>>,
+    ) -> Result<Relation> {
         let visible = self.ctes.len();
         if let Some(with) = &query.with {
-            self.bind_with(with, &relations_in(&QueryWithout(query)), &outer)?;
+            self.bind_with(with, &relations_in(tree::walk::behind_with(query)), &outer)?;
         }
         let result = self.bind_query_body(query, outer);
         if result.is_ok() {
@@ -54,30 +91,69 @@ impl<'a> Binder<'a> {
         result
     }
 
-    fn bind_query_body(&mut self, query: &'a Query, outer: Option<Rc<Scope>>) -> Result<Relation> {
+    fn bind_query_body(&mut self, query: &'a tree::Query, outer: Option<Rc<Scope>>) -> Result<Relation> {
         self.count_instance()?;
         if !query.locks.is_empty() {
             return Err(Error::unsupported("FOR UPDATE and FOR SHARE are not supported"));
         }
-        if query.for_clause.is_some() || query.format_clause.is_some() || !query.pipe_operators.is_empty() {
-            return Err(Error::unsupported("this form of query is not supported"));
+        if let tree::SetExpr::Pivot(pivot) = &query.body {
+            // What stands behind it belongs to it.
+            let mut relation = self.bind_pivot_statement(pivot, Some(query))?;
+            self.settle_nulls(&mut relation)?;
+            return Ok(relation);
         }
-        let order = match &query.order_by {
-            None => Ordering::List(&[]),
-            Some(OrderBy { kind: OrderByKind::Expressions(list), interpolate: None }) => Ordering::List(list),
-            Some(OrderBy { kind: OrderByKind::All(options), interpolate: None }) => Ordering::All(*options),
-            Some(_) => return Err(Error::unsupported("this form of ORDER BY is not supported")),
-        };
-        let mut relation = match query.body.as_ref() {
-            SetExpr::Select(select) => self.bind_select(select, order, outer.clone())?,
-            body => {
-                let relation = self.bind_set_expr(body, outer.clone())?;
+        let order = Ordering::of(query);
+        let mut relation = match self.select_of(&query.body) {
+            Some(select) => self.bind_select(select, order, outer.clone())?,
+            None => {
+                let relation = self.bind_set_expr(&query.body, outer.clone())?;
                 self.ordered_output(relation, order)?
             }
         };
         self.limit(&mut relation, query)?;
         self.settle_nulls(&mut relation)?;
         Ok(relation)
+    }
+
+    /// A body as a SELECT, if it is one or says the same: `TABLE t` is `SELECT * FROM t`.
+    pub(super) fn select_of(&self, body: &'a tree::SetExpr) -> Option<&'a tree::Select> {
+        let (kind, span) = match body {
+            tree::SetExpr::Select(select) => return Some(select),
+            tree::SetExpr::Table(path) => {
+                (tree::TableKind::Named { only: false, name: path.clone() }, path.span())
+            }
+            tree::SetExpr::Inspect(statement) => {
+                let query = tree::Query {
+                    with: None,
+                    body: body.clone(),
+                    order_by: vec![],
+                    limit: None,
+                    offset: None,
+                    locks: vec![],
+                    span: statement.span,
+                };
+                (tree::TableKind::Query { lateral: false, query: Box::new(query) }, statement.span)
+            }
+            tree::SetExpr::Query(_)
+            | tree::SetExpr::Values(_)
+            | tree::SetExpr::Set(..)
+            | tree::SetExpr::Pivot(_) => return None,
+        };
+        let table = tree::Table { kind, alias: None, sample: None, pivots: vec![], span };
+        Some(self.texts.keep_select(tree::Select {
+            distinct: tree::Distinct::Unsaid,
+            items: vec![],
+            order: tree::ClauseOrder::FromOnly,
+            into: None,
+            from: vec![tree::TableWithJoins { table, joins: vec![] }],
+            condition: None,
+            group_by: None,
+            having: None,
+            windows: vec![],
+            qualify: None,
+            sample: None,
+            span,
+        }))
     }
 
     /// The common table expression a bare table name means, if any; inner ones hide outer ones.
@@ -108,9 +184,9 @@ impl<'a> Binder<'a> {
         let order = match order {
             Ordering::List([]) => return Ok(relation),
             Ordering::List(list) => list,
-            Ordering::All(options) => {
+            Ordering::All(item) => {
                 let keys =
-                    relation.columns.iter().map(|(_, id)| self.sort_key(self.column(*id), options)).collect();
+                    relation.columns.iter().map(|(_, id)| self.sort_key(self.column(*id), item)).collect();
                 let plan = LogicalPlan::Sort { input: Box::new(relation.plan), keys, limit: None };
                 return Ok(Relation { plan, columns: relation.columns });
             }
@@ -129,14 +205,15 @@ impl<'a> Binder<'a> {
         let scope = Rc::new(scope);
         let mut keys = Vec::with_capacity(order.len());
         for item in order {
-            let expr = match self.output_position(&item.expr, relation.columns.len())? {
+            let value = order_value(self.text, item)?;
+            let expr = match self.output_position(value, relation.columns.len())? {
                 Some(at) => self.column(relation.columns[at].1),
                 None => {
-                    self.no_constant(&item.expr, "ORDER BY")?;
-                    ExprBinder::new(self, scope.clone(), Clause::OrderBy).value(&item.expr)?
+                    self.no_constant(value, "ORDER BY")?;
+                    ExprBinder::new(self, scope.clone(), Clause::OrderBy).value(value)?
                 }
             };
-            keys.push(self.sort_key(expr, item.options));
+            keys.push(self.sort_key(expr, item));
         }
         let plan = LogicalPlan::Sort { input: Box::new(relation.plan), keys, limit: None };
         Ok(Relation { plan, columns: relation.columns })
@@ -144,12 +221,8 @@ impl<'a> Binder<'a> {
 
     /// `ORDER BY 2`, `GROUP BY 2`: the position, from zero.
     pub(super) fn output_position(&self, ast: &Ast, columns: usize) -> Result<Option<usize>> {
-        let (sign, number) = match strip(ast) {
-            Ast::UnaryOp { op: UnaryOperator::Minus, expr } => ("-", strip(expr)),
-            other => ("", other),
-        };
-        let Ast::Value(value) = number else { return Ok(None) };
-        let AstValue::Number(text, _) = &value.value else { return Ok(None) };
+        let (sign, number) = signed(ast);
+        let AstKind::Literal(Literal::Number(text)) = &number.kind else { return Ok(None) };
         match text.parse::<usize>() {
             Ok(at) if sign.is_empty() && (1..=columns).contains(&at) => Ok(Some(at - 1)),
             Ok(at) if i32::try_from(at).is_ok() => {
@@ -157,7 +230,7 @@ impl<'a> Binder<'a> {
                     SqlState::InvalidColumnReference,
                     format!("position {sign}{text} is not in the select list"),
                 );
-                Err(self.error_at(error, ast.span()))
+                Err(self.error_at(error, number.span))
             }
             _ => Ok(None),
         }
@@ -165,14 +238,13 @@ impl<'a> Binder<'a> {
 
     /// In ORDER BY and DISTINCT ON a constant that is no position does nothing, and is a mistake.
     pub(super) fn no_constant(&self, ast: &Ast, clause: &str) -> Result<()> {
-        let constant = match strip(ast) {
-            Ast::UnaryOp { op: UnaryOperator::Minus, expr } => strip(expr),
-            other => other,
-        };
-        match constant {
-            Ast::Value(value) if !matches!(value.value, AstValue::Placeholder(_)) => {
+        let (_, constant) = signed(ast);
+        match &constant.kind {
+            AstKind::Literal(
+                Literal::Null | Literal::Bool(_) | Literal::Number(_) | Literal::Text(_) | Literal::Bits(_),
+            ) => {
                 let message = format!("non-integer constant in {clause}");
-                Err(self.error_at(Error::new(SqlState::SyntaxError, message), ast.span()))
+                Err(self.error_at(Error::new(SqlState::SyntaxError, message), constant.span))
             }
             _ => Ok(()),
         }
@@ -182,7 +254,7 @@ impl<'a> Binder<'a> {
     pub(super) fn settle_nulls(&mut self, relation: &mut Relation) -> Result<()> {
         for (_, id) in &relation.columns {
             if self.columns.get(*id).ty == Type::Null {
-                self.retype(&mut relation.plan, *id, Type::Text, Span::empty())?;
+                self.retype(&mut relation.plan, *id, Type::Text, Span::default())?;
                 self.untyped.insert(*id);
             }
         }
@@ -268,12 +340,15 @@ impl<'a> Binder<'a> {
     /// are not named get their default.
     pub(super) fn bind_assigned(
         &mut self,
-        query: &'a Query,
+        query: &'a tree::Query,
         info: &RelationInfo,
         targets: &[usize],
     ) -> Result<Relation> {
-        let plain = query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none();
-        if let (SetExpr::Values(values), true) = (query.body.as_ref(), plain) {
+        let plain = query.with.is_none()
+            && query.order_by.is_empty()
+            && query.limit.is_none()
+            && query.offset.is_none();
+        if let (tree::SetExpr::Values(values), true) = (&query.body, plain) {
             return self.bind_assigned_values(values, info, targets);
         }
         let relation = self.bind_query(query, None)?;
@@ -308,9 +383,9 @@ impl<'a> Binder<'a> {
                         && self.columns.get(id).ty == Type::Text
                         && field.ty != Type::Text
                     {
-                        self.retype(&mut plan, id, field.ty, Span::empty())?;
+                        self.retype(&mut plan, id, field.ty, Span::default())?;
                     }
-                    let bound = Bound::typed(self.column(id), Span::empty());
+                    let bound = Bound::typed(self.column(id), Span::default());
                     coerce::assign(bound, field.ty, &field.name, self.text)?
                 }
             };
@@ -387,31 +462,74 @@ fn retype_uses(expr: &mut Expr, id: ColumnId, to: Type) {
 
 impl Binder<'_> {
     /// NULLs stand where the text says, or else the session's `default_null_order`.
-    pub(super) fn sort_key(&self, expr: Expr, options: OrderByOptions) -> SortKey {
-        let descending = options.asc == Some(false);
+    pub(super) fn sort_key(&self, expr: Expr, item: &tree::OrderItem) -> SortKey {
+        let descending = item.descending == Some(true);
         let expr = super::operator::in_order(expr);
-        let nulls_first =
-            options.nulls_first.unwrap_or_else(|| self.relations.null_order().first(descending));
+        let nulls_first = item.nulls_first.unwrap_or_else(|| self.relations.null_order().first(descending));
         SortKey { expr, descending, nulls_first }
     }
 }
 
 /// Whether what a common table expression is made of changes rows.
-pub(crate) fn changes_rows(query: &Query) -> bool {
-    matches!(
-        query.body.as_ref(),
-        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
-    )
+pub(crate) fn changes_rows(statement: &tree::Statement) -> bool {
+    use StatementKind as K;
+    matches!(statement.kind, K::Insert(_) | K::Update(_) | K::Delete(_) | K::Merge(_))
 }
 
-/// A query without its WITH, to be searched for names.
-struct QueryWithout<'q>(&'q Query);
+/// What stands behind a minus, in brackets or not, and that sign.
+fn signed(ast: &Ast) -> (&'static str, &Ast) {
+    match strip(ast) {
+        Ast { kind: AstKind::Prefix(tree::Operator { kind: OperatorKind::Minus, .. }, operand), .. } => {
+            ("-", strip(operand))
+        }
+        other => ("", other),
+    }
+}
 
-impl Visit for QueryWithout<'_> {
-    fn visit<V: Visitor>(&self, visitor: &mut V) -> ControlFlow<V::Break> {
-        self.0.body.visit(visitor)?;
-        self.0.order_by.visit(visitor)?;
-        self.0.limit_clause.visit(visitor)?;
-        self.0.fetch.visit(visitor)
+/// Where an error about an expression points: at its first value, behind brackets, signs and words like CAST.
+pub(crate) fn place_of(ast: &Ast) -> Span {
+    use tree::SpecialCall as C;
+    let mut ast = ast;
+    loop {
+        ast = match &ast.kind {
+            AstKind::Nested(inner)
+            | AstKind::Prefix(_, inner)
+            | AstKind::Chain(inner, _)
+            | AstKind::Collate(inner, _)
+            | AstKind::AtTimeZone(inner, _)
+            | AstKind::Overlaps(inner, _)
+            | AstKind::Index(inner, _)
+            | AstKind::Field(inner, _) => inner,
+            AstKind::Is(test) => &test.expr,
+            AstKind::In(test) => &test.expr,
+            AstKind::Between(test) => &test.expr,
+            AstKind::Like(test) => &test.expr,
+            AstKind::Quantified(test) => &test.expr,
+            AstKind::Cast(cast) => &cast.expr,
+            AstKind::Slice(slice) => &slice.expr,
+            AstKind::Special(call) => match call.as_ref() {
+                C::Extract(_, first)
+                | C::Position(first, _)
+                | C::Substring { text: first, .. }
+                | C::SubstringSimilar(first, ..)
+                | C::Overlay(first, ..)
+                | C::RoundTo { expr: first, .. } => first,
+                C::Trim { characters, texts, .. } => match characters.as_ref().or(texts.first()) {
+                    Some(first) => first,
+                    None => return ast.span,
+                },
+                C::Normalize(..) | C::Try(_) => return ast.span,
+            },
+            AstKind::List { elements, .. } | AstKind::Row { row: false, elements } => {
+                match elements.first() {
+                    Some(first) => first,
+                    None => return ast.span,
+                }
+            }
+            AstKind::Literal(Literal::Interval(interval)) => &interval.value,
+            AstKind::Literal(Literal::Typed(_, text)) => return text.span,
+            AstKind::Exists(query) | AstKind::Subquery(query) => return query.span,
+            _ => return ast.span,
+        };
     }
 }

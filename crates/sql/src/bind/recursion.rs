@@ -6,10 +6,13 @@
 //! `GROWTHS_MAX` times. The plan is a `CommonQuery` with a step, which runs before the main query. Called by
 //! `common_queries`.
 
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use plan::{ColumnId, CommonQuery, Expr, LogicalPlan, ScanSource, Step};
-use sqlparser::ast::{ObjectName, SetExpr, SetOperator, SetQuantifier, Visit, visit_relations};
+use syntax::Span;
+use syntax::tree::walk::{Node, walk};
+use syntax::tree::{self, SetExpr, SetKind};
 use types::{Error, Result, SqlState, Type};
 
 use super::coerce;
@@ -17,6 +20,7 @@ use super::common_queries::{Named, relations_in};
 use super::scope::Scope;
 use super::unnest::free_columns;
 use super::{Binder, Relation, folded};
+use crate::statement::row_query;
 
 /// Types of the columns may grow with the second part's; each growth binds it again.
 const GROWTHS_MAX: usize = 3;
@@ -57,8 +61,9 @@ impl<'a> Binder<'a> {
             return Ok(Some(relation));
         }
         let cte = &self.ctes[at];
-        let (query, scope, name) = (cte.query, cte.scope.clone(), cte.name.clone());
-        if !mentions(query, &name) {
+        let (scope, name, marks) = (cte.scope.clone(), cte.name.clone(), cte.marks);
+        let query = row_query(self.text, cte.statement)?;
+        if !mentions(Node::Query(query), &name) {
             return Ok(None);
         }
         let shape = || {
@@ -69,33 +74,28 @@ impl<'a> Binder<'a> {
                 ),
             )
         };
-        let SetExpr::SetOperation { op: SetOperator::Union, set_quantifier, left, right } =
-            query.body.as_ref()
-        else {
-            return Err(shape());
-        };
-        if mentions(left.as_ref(), &name) {
+        let Some((left, operator, right)) = self.last_union(&query.body) else { return Err(shape()) };
+        if mentions(Node::Body(left), &name) {
             return Err(shape());
         }
-        if query.order_by.is_some() || query.limit_clause.is_some() || query.fetch.is_some() {
+        if !query.order_by.is_empty() || query.limit.is_some() || query.offset.is_some() {
             return Err(Error::unsupported("ORDER BY and LIMIT in a recursive query are not supported")
                 .with_hint("they may stand in the query that uses it"));
         }
-        let distinct = match set_quantifier {
-            SetQuantifier::All => false,
-            SetQuantifier::None | SetQuantifier::Distinct => true,
-            _ => return Err(Error::unsupported("UNION BY NAME in a recursive query is not supported")),
-        };
+        if operator.by_name {
+            return Err(Error::unsupported("UNION BY NAME in a recursive query is not supported"));
+        }
+        let distinct = operator.all != Some(true);
         let hidden = self.ctes.split_off(at + 1);
         let subqueries = self.subqueries.len();
         let around = std::mem::replace(&mut self.copies, 1);
         let parts = match &query.with {
-            Some(with) => self.bind_with(with, &relations_in(query.body.as_ref()), &scope),
+            Some(with) => self.bind_with(with, &relations_in([Node::Body(&query.body)]), &scope),
             None => Ok(()),
         };
         let parts = parts.and_then(|()| {
-            let mut parts = (left.as_ref(), right.as_ref());
-            if let Some(marks) = self.ctes[at].marks {
+            let mut parts = (left, right);
+            if let Some(marks) = marks {
                 let marked = self.marked(at, marks, parts, scope.clone())?;
                 parts = marked.parts;
                 self.ctes[at].columns = marked.columns;
@@ -142,6 +142,28 @@ impl<'a> Binder<'a> {
         Ok(Some(self.read_rows(&rows)))
     }
 
+    /// What stands before the last UNION of a body, which is the first part of a recursion, and what behind it.
+    fn last_union(&self, body: &'a SetExpr) -> Option<(&'a SetExpr, &'a tree::SetOperator, &'a SetExpr)> {
+        let SetExpr::Set(first, rest) = body else { return None };
+        let ((operator, right), before) = rest.split_last()?;
+        if operator.kind != SetKind::Union {
+            return None;
+        }
+        if before.is_empty() {
+            return Some((first, operator, right));
+        }
+        let query = tree::Query {
+            with: None,
+            body: SetExpr::Set(first.clone(), before.to_vec()),
+            order_by: vec![],
+            limit: None,
+            offset: None,
+            locks: vec![],
+            span: Span::default(),
+        };
+        Some((&self.texts.keep_query(query).body, operator, right))
+    }
+
     /// The first part, and the second over the rows that it gives. Where the second part's columns have types that
     /// hold all of the first's, the columns are of those: DATE with an interval added is TIMESTAMP.
     fn recursive_parts(
@@ -181,7 +203,7 @@ impl<'a> Binder<'a> {
             for ((_, id), ty) in step.columns.iter().zip(&types) {
                 let untyped = self.untyped.contains(id) && self.columns.get(*id).ty == Type::Text;
                 if (untyped || self.columns.get(*id).ty == Type::Null) && *ty != Type::Text {
-                    self.retype(&mut step.plan, *id, *ty, sqlparser::tokenizer::Span::empty())?;
+                    self.retype(&mut step.plan, *id, *ty, Span::default())?;
                 }
             }
             self.settle_nulls(&mut step)?;
@@ -277,17 +299,14 @@ fn reads(plan: &LogicalPlan, wanted: &dyn Fn(usize) -> bool) -> bool {
 }
 
 /// Whether a relation's name is this one, without a schema.
-pub(super) fn is_name(relation: &ObjectName, name: &str) -> bool {
-    matches!(relation.0.as_slice(), [part] if part.as_ident().is_some_and(|i| folded(i) == name))
+pub(super) fn is_name(relation: &tree::Path, name: &str) -> bool {
+    relation.single().is_some_and(|own| folded(own) == name)
 }
 
-fn mentions(body: &impl Visit, name: &str) -> bool {
-    let found = visit_relations(body, |relation| {
-        if is_name(relation, name) {
-            std::ops::ControlFlow::Break(())
-        } else {
-            std::ops::ControlFlow::Continue(())
-        }
+fn mentions(part: Node<'_>, name: &str) -> bool {
+    let found = walk([part], &mut |node| match node {
+        Node::Relation(relation) if is_name(relation, name) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
     });
     found.is_break()
 }

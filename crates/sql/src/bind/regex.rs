@@ -4,8 +4,7 @@
 //! them. Called by `bind::expression` for operators and by `bind::function` for calls.
 
 use plan::{Expr, ExprKind};
-use sqlparser::ast::{Expr as Ast, Value as AstValue, ValueWithSpan};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
 use types::nested::encoding;
 use types::{Error, Result, SqlState, Type, Value};
 
@@ -13,19 +12,19 @@ use super::coerce::{self, Bound};
 use super::expression::ExprBinder;
 use super::nested::call;
 use super::nested_calls::Call;
-use super::predicate::negated;
+use super::predicate::{Escape, negated};
 use crate::place;
 
 impl<'a> ExprBinder<'_, 'a> {
     /// `l ~ r` and its variants: negated, or without regard to case.
     pub(super) fn regular_expression(
         &mut self,
-        l: &'a Ast,
-        r: &'a Ast,
+        l: Bound,
+        r: Bound,
         not: bool,
         insensitive: bool,
     ) -> Result<Bound> {
-        let (l, r) = (coerce::labels_as_text(self.bind(l)?), self.bind(r)?);
+        let l = coerce::labels_as_text(l);
         let span = l.span;
         for side in [&l, &r] {
             if !side.ty().is_text() && !side.is_null() {
@@ -44,18 +43,17 @@ impl<'a> ExprBinder<'_, 'a> {
     /// `x SIMILAR TO pattern`: the pattern as a regular expression that has to match all of the text.
     pub(super) fn similar_to(
         &mut self,
-        operand: &'a Ast,
-        pattern: &'a Ast,
-        escape: Option<&ValueWithSpan>,
+        input: Bound,
+        pattern: Bound,
+        escape: Escape<'_>,
         not: bool,
     ) -> Result<Bound> {
         let text = self.binder.text;
-        let (input, pattern) = (self.bind(operand)?, self.bind(pattern)?);
         let span = input.span;
-        let escape = match escape.map(|e| &e.value) {
-            None => Some('\\'),
-            Some(AstValue::SingleQuotedString(s)) if s.chars().count() <= 1 => s.chars().next(),
-            Some(_) => {
+        let escape = match escape {
+            Escape::Unsaid => Some('\\'),
+            Escape::Text(s) if s.chars().count() <= 1 => s.chars().next(),
+            Escape::Text(_) | Escape::Other => {
                 let error = Error::new(SqlState::InvalidParameterValue, "invalid escape string")
                     .with_detail("it must be empty or one character");
                 return Err(place::at(error, text, span));

@@ -1,6 +1,6 @@
 //! Reserved words. The parser takes many of them for names; where no such name exists, the word is the fault.
 
-use sqlparser::ast::Ident;
+use syntax::tree;
 use types::{Error, SqlState};
 
 /// Words that SQL reserves and no unquoted name can be, sorted.
@@ -80,27 +80,30 @@ const RESERVED: [&str; 72] = [
 ];
 
 /// The syntax error for a reserved word that stands where a name should.
-pub(super) fn reserved(ident: &Ident) -> Option<Error> {
+pub(super) fn reserved(ident: &tree::Name) -> Option<Error> {
     // LEFT and RIGHT are functions as well.
-    let word = ident.value.to_lowercase();
-    let hit = ident.quote_style.is_none()
+    let word = ident.text.to_lowercase();
+    let hit = !ident.quoted
         && !matches!(word.as_str(), "left" | "right")
         && RESERVED.binary_search(&word.as_str()).is_ok();
     hit.then(|| {
-        Error::new(SqlState::SyntaxError, format!("syntax error at or near \"{}\"", ident.value))
+        Error::new(SqlState::SyntaxError, format!("syntax error at or near \"{}\"", ident.text))
             .with_hint("a name that is a reserved word stands in double quotes")
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use syntax::Span;
+
     use super::*;
 
     #[test]
     fn the_list_is_sorted() {
+        let name = |text: &str, quoted| tree::Name { text: text.into(), quoted, span: Span::default() };
         assert!(RESERVED.is_sorted());
-        assert!(reserved(&Ident::new("Where")).is_some());
-        assert!(reserved(&Ident::with_quote('"', "where")).is_none());
-        assert!(reserved(&Ident::new("name")).is_none());
+        assert!(reserved(&name("Where", false)).is_some());
+        assert!(reserved(&name("where", true)).is_none());
+        assert!(reserved(&name("name", false)).is_none());
     }
 }

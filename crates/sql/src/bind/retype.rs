@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, LogicalPlan, LogicalQuery};
-use sqlparser::ast::Expr as Ast;
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::Expr as Ast;
 use types::{Error, Result, Type};
 
 use super::casts::explicit_cast;

@@ -2,16 +2,17 @@
 //! query. What can be said in SQL is bound as a text over its operands, like a macro.
 
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Function, LogicalPlan, SortKey};
-use sqlparser::ast::{BinaryOperator, Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments, Query};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Comparison, Error, Result, SqlState, Type};
 
 use super::coerce::{Bound, cast};
-use super::expression::{ExprBinder, strip};
+use super::expression::{ExprBinder, is_text_literal, strip, subquery_of, unbracketed};
 use super::packing::{ordered_row, piece, typed_null};
+use super::predicate::{Escape, row_of};
 use super::subquery::{Pending, PendingKind};
 use super::unnest::free_columns;
-use super::{Relation, fold, operator};
+use super::{Relation, fold, operator, refusal};
 use crate::place;
 
 /// Two periods, each from `a` to `b`, as PostgreSQL has them: a missing end is one that is not known, and a moment
@@ -23,20 +24,10 @@ const OVERLAP: &str = "CASE WHEN a1 IS NULL OR a2 IS NULL THEN NULL \
 
 /// The items of a row: `(a, b)` and `ROW(a, b)`.
 pub(super) fn items(ast: &Ast) -> Option<Vec<&Ast>> {
-    match strip(ast) {
-        Ast::Tuple(items) => Some(items.iter().collect()),
-        Ast::Function(call) if call.over.is_none() && call.filter.is_none() => {
-            let [name] = call.name.0.as_slice() else { return None };
-            let named = name.as_ident().is_some_and(|i| i.value.eq_ignore_ascii_case("row"));
-            let FunctionArguments::List(list) = &call.args else { return None };
-            let items = list.args.iter().map(|argument| match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(item)) => Some(item),
-                _ => None,
-            });
-            items.collect::<Option<Vec<_>>>().filter(|_| named)
-        }
-        _ => None,
-    }
+    row_of(ast).filter(|items| match &strip(ast).kind {
+        AstKind::Row { elements, .. } => elements.len() == items.len(),
+        _ => false,
+    })
 }
 
 /// Rows compared item by item: the first pair that differs decides, as PostgreSQL has it.
@@ -63,6 +54,52 @@ pub(super) fn compared(op: Comparison, left: Vec<Bound>, right: Vec<Bound>, text
     Ok(whole)
 }
 
+/// How a text is matched with patterns.
+#[derive(Clone, Copy)]
+struct Test {
+    negated: bool,
+    ignoring_case: bool,
+    /// The patterns are regular expressions.
+    regular: bool,
+}
+
+impl Test {
+    /// What an operator tests; `None` of operators over anything else.
+    fn of(symbol: &str) -> Option<Self> {
+        let (negated, ignoring_case, regular) = match symbol {
+            "~~" => (false, false, false),
+            "!~~" => (true, false, false),
+            "~~*" => (false, true, false),
+            "!~~*" => (true, true, false),
+            "~" => (false, false, true),
+            "!~" => (true, false, true),
+            "~*" => (false, true, true),
+            "!~*" => (true, true, true),
+            _ => return None,
+        };
+        Some(Test { negated, ignoring_case, regular })
+    }
+}
+
+/// What stands behind ANY and ALL.
+enum Patterns<'a> {
+    Query(&'a tree::Query),
+    /// Patterns that are written one by one.
+    List(Vec<&'a Ast>),
+    /// A value that is a list.
+    Value(&'a Ast),
+}
+
+impl<'a> Patterns<'a> {
+    fn of(list: &'a Ast) -> Self {
+        match (subquery_of(list), &strip(list).kind) {
+            (Some(query), _) => Patterns::Query(query),
+            (None, AstKind::List { array: _, elements }) => Patterns::List(elements.iter().collect()),
+            (None, _) => Patterns::Value(list),
+        }
+    }
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     /// `(a, b) op (SELECT x, y ...)`, in either order; `None` when the operands are something else.
     pub(super) fn row_with_subquery(
@@ -71,10 +108,10 @@ impl<'a> ExprBinder<'_, 'a> {
         left: &'a Ast,
         right: &'a Ast,
     ) -> Result<Option<Bound>> {
-        let (row, query, op) = match (strip(left), strip(right)) {
-            (_, Ast::Subquery(query)) => (items(left), query, op),
-            (Ast::Subquery(query), _) => (items(right), query, op.flipped()),
-            _ => return Ok(None),
+        let (row, query, op) = match (subquery_of(left), subquery_of(right)) {
+            (_, Some(query)) => (items(left), query, op),
+            (Some(query), None) => (items(right), query, op.flipped()),
+            (None, None) => return Ok(None),
         };
         let Some(row) = row.filter(|row| row.len() > 1) else { return Ok(None) };
         let width = row.len();
@@ -82,7 +119,7 @@ impl<'a> ExprBinder<'_, 'a> {
         for item in row {
             own.push(self.bind(item)?);
         }
-        let span = own.first().map_or(Span::empty(), |b| b.span);
+        let span = own.first().map_or(Span::default(), |b| b.span);
         let mut others = Vec::with_capacity(width);
         for at in 0..width {
             let column = self.subquery_column(query, at, width)?;
@@ -101,7 +138,7 @@ impl<'a> ExprBinder<'_, 'a> {
         text: &str,
         operands: Vec<(&str, Bound)>,
     ) -> Result<Bound> {
-        let span = operands.first().map_or(Span::empty(), |(_, b)| b.span);
+        let span = operands.first().map_or(Span::default(), |(_, b)| b.span);
         let frame = operands.into_iter().map(|(name, bound)| (name.to_owned(), bound)).collect();
         self.binder.arguments.push(frame);
         let result = self.bind_inside(what.to_owned(), format!("SELECT {text}"), span);
@@ -137,43 +174,90 @@ impl<'a> ExprBinder<'_, 'a> {
         self.written_over("OVERLAPS", OVERLAP, operands)
     }
 
-    /// `x LIKE ANY (patterns)`, `x ~ ANY (patterns)` and their kin.
+    /// `x ~~ ANY (patterns)`, `x ~ ANY (patterns)` and their kin; `None` of other operators.
     pub(super) fn quantified_pattern(
         &mut self,
         left: &'a Ast,
-        op: &BinaryOperator,
-        right: &'a Ast,
+        op: &tree::OperatorKind,
+        set: &'a tree::InSet,
         all: bool,
     ) -> Result<Option<Bound>> {
-        use BinaryOperator as B;
-        let (negated, ignoring_case, regular) = match op {
-            B::PGLikeMatch => (false, false, false),
-            B::PGNotLikeMatch => (true, false, false),
-            B::PGILikeMatch => (false, true, false),
-            B::PGNotILikeMatch => (true, true, false),
-            B::PGRegexMatch => (false, false, true),
-            B::PGRegexNotMatch => (true, false, true),
-            B::PGRegexIMatch => (false, true, true),
-            B::PGRegexNotIMatch => (true, true, true),
-            _ => return Ok(None),
+        let tree::OperatorKind::Symbol(symbol) = op else { return Ok(None) };
+        let Some(test) = Test::of(symbol) else { return Ok(None) };
+        let patterns = match set {
+            tree::InSet::Query(query) => Patterns::Query(unbracketed(query)),
+            tree::InSet::Expr(list) => Patterns::of(list),
+            tree::InSet::List(_) => return Ok(None),
         };
-        if let Ast::Array(list) = strip(right) {
-            let mut found = Vec::with_capacity(list.elem.len());
-            let mut span = Span::empty();
-            for pattern in &list.elem {
-                let one = match regular {
-                    true => self.regular_expression(left, pattern, negated, ignoring_case)?,
-                    false => self.like(left, pattern, None, negated, ignoring_case)?,
-                };
-                span = one.span;
-                found.push(one.expr);
+        self.among_patterns(left, test, patterns, all).map(Some)
+    }
+
+    /// `x [NOT] LIKE ANY (patterns)`, and with ALL.
+    pub(super) fn like_any(&mut self, test: &'a tree::LikeTest, all: bool, at: Span) -> Result<Bound> {
+        let tree::LikeTest { expr, negated, kind, quantifier: _, pattern, escape } = test;
+        let ignoring_case = match kind {
+            tree::LikeKind::Like => false,
+            tree::LikeKind::ILike => true,
+            _ => {
+                let what = "ANY and ALL behind patterns of this kind";
+                return Err(refusal::unsupported(what, self.text(), at));
             }
-            return Ok(Some(Bound::typed(if all { fold::and(found) } else { fold::or(found) }, span)));
+        };
+        if let Some(escape) = escape {
+            return Err(refusal::unsupported("ESCAPE behind ANY and ALL", self.text(), escape.span));
         }
+        // Several patterns, or a text that is one, are a list; one value is a list already.
+        let patterns = match &pattern.kind {
+            AstKind::Subquery(query) => Patterns::Query(query),
+            AstKind::Row { row: false, elements } if elements.len() != 1 => {
+                Patterns::List(elements.iter().collect())
+            }
+            kind => {
+                let one = match kind {
+                    AstKind::Nested(one) => &**one,
+                    AstKind::Row { row: false, elements } => elements.first().unwrap_or(pattern),
+                    _ => pattern,
+                };
+                match is_text_literal(one) {
+                    Some(text) if !text.starts_with('{') => Patterns::List(vec![one]),
+                    _ => Patterns::of(one),
+                }
+            }
+        };
+        let test = Test { negated: *negated, ignoring_case, regular: false };
+        self.among_patterns(expr, test, patterns, all)
+    }
+
+    fn among_patterns(
+        &mut self,
+        left: &'a Ast,
+        test: Test,
+        patterns: Patterns<'a>,
+        all: bool,
+    ) -> Result<Bound> {
+        let Test { negated, ignoring_case, regular } = test;
+        let patterns = match patterns {
+            Patterns::List(list) => {
+                let mut found = Vec::with_capacity(list.len());
+                let mut span = Span::default();
+                for pattern in list {
+                    let (value, pattern) = (self.bind(left)?, self.bind(pattern)?);
+                    let one = match regular {
+                        true => self.regular_expression(value, pattern, negated, ignoring_case)?,
+                        false => self.like(value, pattern, Escape::Unsaid, negated, ignoring_case)?,
+                    };
+                    span = one.span;
+                    found.push(one.expr);
+                }
+                return Ok(Bound::typed(if all { fold::and(found) } else { fold::or(found) }, span));
+            }
+            other => other,
+        };
         let value = self.bind(left)?;
-        let patterns = match strip(right) {
-            Ast::Subquery(query) => self.array_of_query(query)?,
-            other => self.bind(other)?,
+        let patterns = match patterns {
+            Patterns::Query(query) => self.array_of_query(query)?,
+            Patterns::Value(list) => self.bind(list)?,
+            Patterns::List(_) => return Err(Error::internal("a list of patterns")),
         };
         let patterns = match patterns.untyped {
             true => {
@@ -203,17 +287,17 @@ impl<'a> ExprBinder<'_, 'a> {
             "CASE WHEN m IS NULL THEN NULL WHEN list_contains(m, {decisive}) THEN {decisive} \
              WHEN len(list_filter(m, e -> e IS NULL)) > 0 THEN NULL ELSE {all} END"
         );
-        self.written_over("a pattern with ANY or ALL", &text, vec![("m", tested)]).map(Some)
+        self.written_over("a pattern with ANY or ALL", &text, vec![("m", tested)])
     }
 
     /// `ARRAY(SELECT x ...)`: the query's rows as a list, in their order; an empty one of no rows.
-    pub(super) fn array_of_query(&mut self, query: &'a Query) -> Result<Bound> {
+    pub(super) fn array_of_query(&mut self, query: &'a tree::Query) -> Result<Bound> {
         let text = self.binder.text;
         let relation = self.binder.bind_query(query, Some(self.scope.clone()))?;
         let Relation { plan, columns } = relation;
         let [(_, column)] = columns.as_slice() else {
             let message = "subquery must return only one column";
-            return Err(place::at(Error::new(SqlState::SyntaxError, message), text, Span::empty()));
+            return Err(place::at(Error::new(SqlState::SyntaxError, message), text, Span::default()));
         };
         let (plan, keys) = self.ordered(plan);
         let value = typed_null(self.binder.column(*column));
@@ -246,7 +330,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let empty = super::nested::list_of(vec![], element)?;
         let arguments = vec![found, cast(empty, list)];
         let kind = ExprKind::Function { function: Function::Coalesce, arguments };
-        Ok(Bound::typed(Expr::new(kind, list), Span::empty()))
+        Ok(Bound::typed(Expr::new(kind, list), Span::default()))
     }
 
     /// The plan and the keys that its rows are in the order of, as columns that it gives.

@@ -5,18 +5,27 @@
 //! rows are the n first. Where a table is large, a share of it that surely holds n rows is drawn first.
 
 use plan::{Expr, ExprKind, Function, LogicalPlan, ScanSource, SortKey, WindowCall};
-use sqlparser::ast::{
-    Expr as Ast, TableSample, TableSampleKind, TableSampleMethod, TableSampleUnit, Value as AstValue,
-};
-use sqlparser::tokenizer::{Location, Span};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal};
 use types::{Comparison, Error, Result, Sample, SampleOf, SqlState, Type, Value};
 
+use super::refusal::wrong;
 use super::{Binder, select};
-use crate::asides::{SampleClause, SampleMethod};
+
+/// The sampling methods.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    /// Each row with the given probability.
+    Bernoulli,
+    /// Whole blocks of rows.
+    System,
+    /// Rows, as BERNOULLI takes them.
+    Reservoir,
+}
 
 /// How much of what.
 struct Wanted {
-    method: Option<SampleMethod>,
+    method: Option<Method>,
     amount: f64,
     rows: bool,
     seed: u64,
@@ -24,70 +33,94 @@ struct Wanted {
 }
 
 impl<'a> Binder<'a> {
-    /// TABLESAMPLE, of a table or whatever else stands in FROM.
+    /// TABLESAMPLE, where there is one, of a table or whatever else stands in FROM; `span` is that one's place.
     pub(super) fn table_sample(
         &mut self,
         plan: LogicalPlan,
-        sample: &'a TableSampleKind,
+        sample: Option<&'a tree::Sample>,
         span: Span,
     ) -> Result<LogicalPlan> {
-        let (TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample;
-        let TableSample { name, quantity: Some(quantity), seed, bucket: None, offset: None, .. } =
-            sample.as_ref()
-        else {
-            let error = Error::unsupported("this form of TABLESAMPLE is not supported");
-            return Err(self.error_at(error.with_hint("write TABLESAMPLE BERNOULLI (10)"), span));
+        let Some(sample) = sample else { return Ok(plan) };
+        let method = self.sample_method(sample)?;
+        // A number without a unit has one by the form; a parameter has what is said.
+        let rows = match (number(&sample.amount), sample.unit) {
+            (None, None) => false,
+            _ => counts_rows(sample, method),
         };
-        let method = match name {
+        let seed = match &sample.seed {
             None => None,
-            Some(TableSampleMethod::Bernoulli | TableSampleMethod::Row) => Some(SampleMethod::Bernoulli),
-            Some(TableSampleMethod::System | TableSampleMethod::Block) => Some(SampleMethod::System),
-        };
-        let amount = self.sample_number(&quantity.value, span)?;
-        let seed = match seed {
-            None => self.seed_of(span.start, None),
-            Some(seed) => match &seed.value.value {
-                AstValue::Number(digits, _) => self.seed_of(span.start, Some(digits)),
-                other => self.seed_of(span.start, Some(&other.to_string())),
+            Some(seed) => match (number(seed), &seed.kind) {
+                (Some(digits), _) => Some(digits),
+                (None, AstKind::Literal(Literal::Typed(..) | Literal::Interval(_) | Literal::Bytes(_))) => {
+                    return Err(wrong("the seed of a sample must be a number", self.text, seed.span));
+                }
+                (None, AstKind::Literal(_) | AstKind::Parameter(_)) => Some(seed.span.of(self.text)),
+                _ => return Err(wrong("the seed of a sample must be a number", self.text, seed.span)),
             },
         };
-        let rows = matches!(quantity.unit, Some(TableSampleUnit::Rows));
+        let amount = self.sample_number(&sample.amount, span)?;
+        let seed = self.seed_of(span, seed);
         self.sampled(plan, Wanted { method, amount, rows, seed, span })
     }
 
     fn sample_number(&mut self, ast: &'a Ast, span: Span) -> Result<f64> {
         let (value, ty) = self.constant(ast)?;
         let number = types::cast::cast_value(&value, ty, Type::Double).ok().and_then(|v| v.as_f64());
-        number.ok_or_else(|| {
-            let message = "the amount of a sample must be a number";
-            self.error_at(Error::new(SqlState::InvalidSampleArgument, message), span)
-        })
+        number.ok_or_else(|| self.no_number(span))
     }
 
-    /// USING SAMPLE of a SELECT, over all of its FROM.
-    pub(super) fn using_sample(&mut self, plan: LogicalPlan, select: Location) -> Result<LogicalPlan> {
-        let found = self.samples.iter().find(|(place, _)| *place == select);
-        let Some((_, SampleClause { at, method, amount, rows, seed })) = found else { return Ok(plan) };
-        let (method, rows) = (*method, *rows);
-        let span = Span::new(*at, *at);
-        let amount: f64 = amount.parse().map_err(|_| {
-            let message = "the amount of a sample must be a number";
-            self.error_at(Error::new(SqlState::InvalidSampleArgument, message), span)
-        })?;
-        let seed = self.seed_of(*at, seed.as_deref());
+    fn no_number(&self, span: Span) -> Error {
+        let message = "the amount of a sample must be a number";
+        self.error_at(Error::new(SqlState::InvalidSampleArgument, message), span)
+    }
+
+    /// USING SAMPLE of a SELECT, where there is one, over all of its FROM.
+    pub(super) fn using_sample(
+        &mut self,
+        plan: LogicalPlan,
+        sample: Option<&tree::Sample>,
+    ) -> Result<LogicalPlan> {
+        let Some(sample) = sample else { return Ok(plan) };
+        let span = word_before(self.text, sample.span.start, "using");
+        let method = self.sample_method(sample)?;
+        let rows = counts_rows(sample, method);
+        let seed = sample.seed.as_ref().map(number);
+        let (Some(amount), None | Some(Some(_))) = (number(&sample.amount), seed) else {
+            let error =
+                Error::new(SqlState::SyntaxError, "USING SAMPLE takes a percentage or a number of rows")
+                    .with_hint("such as USING SAMPLE 10%, USING SAMPLE 1000 ROWS or USING SAMPLE system(5%)");
+            return Err(self.error_at(error, span));
+        };
+        let amount: f64 = amount.parse().map_err(|_| self.no_number(span))?;
+        let seed = self.seed_of(span, seed.flatten());
         self.sampled(plan, Wanted { method, amount, rows, seed, span })
+    }
+
+    fn sample_method(&self, sample: &tree::Sample) -> Result<Option<Method>> {
+        let Some(method) = &sample.method else { return Ok(None) };
+        Ok(Some(match method.text.to_lowercase().as_str() {
+            "bernoulli" => Method::Bernoulli,
+            "system" => Method::System,
+            "reservoir" => Method::Reservoir,
+            other => {
+                let message = format!("the sampling method {other} does not exist");
+                let error = Error::new(SqlState::InvalidSampleArgument, message);
+                return Err(self.error_at(error.with_hint("use BERNOULLI, SYSTEM or RESERVOIR"), method.span));
+            }
+        }))
     }
 
     /// The seed that was written; otherwise one for this run of the statement, by the place of the clause, so that
     /// all uses of a common table expression are of one sample.
-    fn seed_of(&self, at: Location, written: Option<&str>) -> u64 {
+    fn seed_of(&self, at: Span, written: Option<&str>) -> u64 {
         match written {
             Some(digits) => digits
                 .parse()
                 .unwrap_or_else(|_| digits.parse::<f64>().map_or_else(|_| digits.len() as u64, f64::to_bits)),
             None => {
                 let seed = *self.seed.get_or_init(|| self.relations.seed());
-                types::sample::place(at.line << 32 | at.column, seed)
+                let place = if at.is_none() { 0 } else { u64::from(at.start) + 1 };
+                types::sample::place(place, seed)
             }
         }
     }
@@ -107,7 +140,7 @@ impl<'a> Binder<'a> {
             return Err(self.error_at(refuse("sample percentage must be between 0 and 100"), span));
         }
         let share = amount / 100.0;
-        let of = if method == Some(SampleMethod::System) { SampleOf::Blocks } else { SampleOf::Rows };
+        let of = if method == Some(Method::System) { SampleOf::Blocks } else { SampleOf::Rows };
         if take_of_table(&mut plan, Sample { of, share, seed }) {
             return Ok(plan);
         }
@@ -149,6 +182,31 @@ impl<'a> Binder<'a> {
         let calls = vec![(id, WindowCall::row_number())];
         let plan = LogicalPlan::Window { input: Box::new(plan), partition: vec![], order: vec![], calls };
         (plan, self.column(id))
+    }
+}
+
+/// Whether the amount is a number of rows: without a unit, where it stands in no brackets or in those of RESERVOIR.
+fn counts_rows(sample: &tree::Sample, method: Option<Method>) -> bool {
+    match sample.unit {
+        Some(unit) => unit == tree::SampleUnit::Rows,
+        None => !sample.in_parens || method == Some(Method::Reservoir),
+    }
+}
+
+fn number(ast: &Ast) -> Option<&str> {
+    match &ast.kind {
+        AstKind::Literal(Literal::Number(digits)) => Some(digits),
+        _ => None,
+    }
+}
+
+/// The last place before `offset` where a word stands, for words whose place the tree does not keep.
+pub(super) fn word_before(text: &str, offset: u32, word: &str) -> Span {
+    let before = text.as_bytes().get(..offset as usize).unwrap_or_default();
+    let found = before.windows(word.len()).rposition(|part| part.eq_ignore_ascii_case(word.as_bytes()));
+    match found.and_then(|at| u32::try_from(at).ok()) {
+        Some(at) => Span::new(at, at + word.len() as u32),
+        None => Span::new(offset, offset),
     }
 }
 

@@ -9,21 +9,22 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey, WindowCall};
-use sqlparser::ast::{
-    Distinct, Expr as Ast, OrderByExpr, OrderByOptions, Select, SelectItem, SelectItemQualifiedWildcardKind,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
 use super::coerce::Bound;
-use super::columns::Chosen;
+use super::columns::{Chosen, is_pattern};
 use super::decorrelate::{Found, replace};
 use super::expression::{Clause, ExprBinder, operands, strip};
 use super::grouped::Grouping;
 use super::grouping::Groups;
 use super::heading::heading;
-use super::query::Ordering;
+use super::nested;
+use super::paths::names_of;
+use super::query::{Ordering, order_value};
+use super::sample::word_before;
 use super::scope::{Entry, Scope};
 use super::subquery::{Membership, Pending, PendingKind};
 use super::unnest::{free_columns, made_columns};
@@ -60,74 +61,76 @@ enum Order {
     Expr(Expr),
 }
 
-/// A sort key with its place and options.
-struct Sorted {
+/// A sort key with its place and what it was written as, which DISTINCT ON has not.
+struct Sorted<'a> {
     order: Order,
     span: Span,
-    options: OrderByOptions,
+    item: Option<&'a tree::OrderItem>,
 }
 
 impl<'a> Binder<'a> {
     /// The rows of a SELECT, in the order of `order`.
     pub(super) fn bind_select(
         &mut self,
-        select: &'a Select,
+        select: &'a tree::Select,
         order: Ordering<'a>,
         outer: Option<Rc<Scope>>,
     ) -> Result<Relation> {
-        self.refuse_unsupported(select)?;
+        self.refuse_into(select)?;
+        let listed: &'a [tree::SelectItem] = match select.order {
+            tree::ClauseOrder::FromOnly => self.texts.keep_items(vec![whole_star(select.span)]),
+            tree::ClauseOrder::SelectFirst | tree::ClauseOrder::FromFirst => &select.items,
+        };
         let (plan, scope) = self.bind_from(&select.from, outer)?;
-        let mut plan = self.using_sample(plan, select.select_token.0.span.start)?;
+        let mut plan = self.using_sample(plan, select.sample.as_ref())?;
         let scope = Rc::new(scope);
-        if let Some(condition) = &select.selection {
-            let conjuncts =
-                self.conjuncts(condition, &scope, Clause::Where, &mut None, &select.projection)?;
+        if let Some(condition) = &select.condition {
+            let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None, listed)?;
             plan = self.apply_conjuncts(plan, conjuncts)?;
         }
         let mut grouped = Vec::new();
-        let groups = self.bind_groups(&mut plan, select, &scope, &mut grouped)?;
+        let groups = self.bind_groups(&mut plan, select, listed, &scope, &mut grouped)?;
         let written = groups.is_some();
         let mut groups = groups.unwrap_or_default();
 
         let mut aggregates =
             Some(Aggregates { grouped, groups: Rc::new(groups.clone()), ..Aggregates::default() });
         let having = match &select.having {
-            Some(condition) => {
-                self.conjuncts(condition, &scope, Clause::Having, &mut aggregates, &select.projection)?
-            }
+            Some(condition) => self.conjuncts(condition, &scope, Clause::Having, &mut aggregates, listed)?,
             None => Conjuncts::default(),
         };
         let mut binder = ExprBinder::new(self, scope.clone(), Clause::Select);
         binder.aggregates = aggregates;
-        binder.binder.windows_once(&select.named_window)?;
-        binder.windows = Some(Windows { named: &select.named_window, calls: vec![] });
+        binder.binder.windows_once(&select.windows)?;
+        binder.windows = Some(Windows { named: &select.windows, calls: vec![] });
         binder.unnests = Some(vec![]);
-        let mut items = Vec::with_capacity(select.projection.len());
-        for (at, item) in select.projection.iter().enumerate() {
-            binder.listed = &select.projection[..at];
+        let mut items = Vec::with_capacity(listed.len());
+        for (at, item) in listed.iter().enumerate() {
+            binder.listed = &listed[..at];
             binder.bind_item(item, &mut items)?;
         }
-        binder.listed = &select.projection;
+        binder.listed = listed;
         binder.clause = Clause::OrderBy;
         let mut keys = Vec::new();
         match order {
             Ordering::List(list) => {
                 for key in list {
-                    let (order, span) = binder.bind_order(key, &items)?;
-                    keys.push(Sorted { order, span, options: key.options });
+                    let value = order_value(binder.binder.text, key)?;
+                    let (order, span) = binder.bind_target(value, &items, "ORDER BY")?;
+                    keys.push(Sorted { order, span, item: Some(key) });
                 }
             }
-            Ordering::All(options) => keys.extend(items.iter().enumerate().map(|(at, i)| Sorted {
+            Ordering::All(all) => keys.extend(items.iter().enumerate().map(|(at, i)| Sorted {
                 order: Order::Item(at),
                 span: i.span,
-                options,
+                item: Some(all),
             })),
         }
         let mut on = Vec::new();
-        if let Some(Distinct::On(list)) = &select.distinct {
+        if let tree::Distinct::On(list) = &select.distinct {
             for ast in list {
                 let (order, span) = binder.bind_target(ast, &items, "DISTINCT ON")?;
-                on.push(Sorted { order, span, options: OrderByOptions { asc: None, nulls_first: None } });
+                on.push(Sorted { order, span, item: None });
             }
         }
         let qualify = match &select.qualify {
@@ -192,35 +195,20 @@ impl<'a> Binder<'a> {
             item.expr = replace(expr, &found);
         }
         let distinct = match &select.distinct {
-            None | Some(Distinct::All | Distinct::On(_)) => false,
-            Some(Distinct::Distinct) => true,
+            tree::Distinct::Unsaid | tree::Distinct::All | tree::Distinct::On(_) => false,
+            tree::Distinct::Distinct => true,
         };
         // Only inside a query can a bare column be one that this plan does not make.
         let made = scope.parent.is_some().then(|| made_columns(&plan));
         self.project(plan, made.as_ref(), items, (keys, on), distinct, &found)
     }
 
-    fn refuse_unsupported(&self, select: &Select) -> Result<()> {
-        let refuse = |what: &str| {
-            self.error_at(Error::unsupported(format!("{what} is not supported")), select.select_token.0.span)
-        };
-        if select.top.is_some() {
-            return Err(refuse("TOP").with_hint("write LIMIT n at the end of the query"));
+    fn refuse_into(&self, select: &tree::Select) -> Result<()> {
+        if select.into.is_none() {
+            return Ok(());
         }
-        if select.into.is_some() {
-            return Err(refuse("SELECT INTO").with_hint("use CREATE TABLE AS"));
-        }
-        if !select.lateral_views.is_empty() {
-            return Err(refuse("LATERAL VIEW").with_hint("write FROM t, unnest(list) AS name(column)"));
-        }
-        let odd = select.prewhere.is_some()
-            || !select.connect_by.is_empty()
-            || !select.cluster_by.is_empty()
-            || !select.distribute_by.is_empty()
-            || !select.sort_by.is_empty()
-            || select.exclude.is_some()
-            || select.value_table_mode.is_some();
-        if odd { Err(refuse("this form of SELECT")) } else { Ok(()) }
+        let error = Error::unsupported("SELECT INTO is not supported").with_hint("use CREATE TABLE AS");
+        Err(self.error_at(error, word_of(self.text, select)))
     }
 
     /// Binds a condition conjunct by conjunct. `aggregates` is there for HAVING; `listed` is the select list whose
@@ -231,7 +219,7 @@ impl<'a> Binder<'a> {
         scope: &Rc<Scope>,
         clause: Clause,
         aggregates: &mut Option<Aggregates<'a>>,
-        listed: &'a [SelectItem],
+        listed: &'a [tree::SelectItem],
     ) -> Result<Conjuncts> {
         let mut parts = Vec::new();
         operands(condition, true, &mut parts);
@@ -272,7 +260,7 @@ impl<'a> Binder<'a> {
         groups: Groups,
         mut aggregates: Aggregates<'a>,
         scope: &Scope,
-        above: &mut Above,
+        above: &mut Above<'a>,
     ) -> Result<LogicalPlan> {
         let below = std::mem::take(&mut aggregates.below);
         let (plan, found) = self.attach(plan, below)?;
@@ -301,7 +289,7 @@ impl<'a> Binder<'a> {
             rewrite(self, &mut item.expr, item.span)?;
         }
         for (_, list) in &mut above.unnests {
-            rewrite(self, list, Span::empty())?;
+            rewrite(self, list, Span::default())?;
         }
         for Sorted { order, span, .. } in above.keys.iter_mut().chain(&mut above.on) {
             if let Order::Expr(expr) = order {
@@ -309,15 +297,15 @@ impl<'a> Binder<'a> {
             }
         }
         for filter in above.having.filters.iter_mut().chain(&mut above.qualify.filters) {
-            rewrite(self, filter, Span::empty())?;
+            rewrite(self, filter, Span::default())?;
         }
         for expr in above.windows.iter_mut().flat_map(BoundWindow::expressions_mut) {
-            rewrite(self, expr, Span::empty())?;
+            rewrite(self, expr, Span::default())?;
         }
         for membership in above.having.memberships.iter_mut().chain(&mut above.qualify.memberships) {
             let computed = membership.computed.iter_mut().map(|(_, e)| e);
             for condition in membership.conditions.iter_mut().chain(computed) {
-                rewrite(self, condition, Span::empty())?;
+                rewrite(self, condition, Span::default())?;
             }
         }
         let mut subqueries: Vec<&LogicalPlan> =
@@ -325,7 +313,7 @@ impl<'a> Binder<'a> {
         for pending in above.pending.iter_mut().chain(&mut above.having.pending) {
             if let PendingKind::Mark { conditions, computed } = &mut pending.kind {
                 for condition in conditions.iter_mut().chain(computed.iter_mut().map(|(_, e)| e)) {
-                    rewrite(self, condition, Span::empty())?;
+                    rewrite(self, condition, Span::default())?;
                 }
             }
             subqueries.push(&pending.plan);
@@ -367,7 +355,7 @@ impl<'a> Binder<'a> {
         plan: LogicalPlan,
         made: Option<&HashSet<ColumnId>>,
         items: Vec<Item>,
-        (keys, on): (Vec<Sorted>, Vec<Sorted>),
+        (keys, on): (Vec<Sorted<'a>>, Vec<Sorted<'a>>),
         distinct: bool,
         found: &Found,
     ) -> Result<Relation> {
@@ -387,8 +375,7 @@ impl<'a> Binder<'a> {
         let mut sort: Vec<SortKey> = Vec::with_capacity(keys.len());
         let mut sorted = HashSet::with_capacity(keys.len());
         let mut parts = Vec::with_capacity(on.len());
-        let ordered = keys.into_iter().map(|key| (key, true)).chain(on.into_iter().map(|key| (key, false)));
-        for (Sorted { order, span, options }, sorts) in ordered {
+        for Sorted { order, span, item } in keys.into_iter().chain(on) {
             let id = match order {
                 Order::Item(at) => columns[at].1,
                 Order::Expr(expr) => {
@@ -412,11 +399,11 @@ impl<'a> Binder<'a> {
                     }
                 }
             };
-            if !sorts {
-                parts.push(self.column(id));
-            } else if sorted.insert(id) {
+            match item {
+                None => parts.push(self.column(id)),
                 // Sorting twice by one column changes nothing.
-                sort.push(self.sort_key(self.column(id), options));
+                Some(item) if sorted.insert(id) => sort.push(self.sort_key(self.column(id), item)),
+                Some(_) => {}
             }
         }
         let mut plan = plan;
@@ -451,16 +438,37 @@ impl<'a> Binder<'a> {
 }
 
 /// What is evaluated above an aggregation.
-struct Above {
+struct Above<'a> {
     having: Conjuncts,
     qualify: Conjuncts,
     items: Vec<Item>,
-    keys: Vec<Sorted>,
+    keys: Vec<Sorted<'a>>,
     /// DISTINCT ON.
-    on: Vec<Sorted>,
+    on: Vec<Sorted<'a>>,
     windows: Vec<BoundWindow>,
     unnests: Vec<(ColumnId, Expr)>,
     pending: Vec<Pending>,
+}
+
+/// The `*` that FROM alone selects.
+pub(super) fn whole_star(span: Span) -> tree::SelectItem {
+    let star =
+        tree::Star { of: None, exclude: vec![], except: false, replace: vec![], rename: vec![], names: None };
+    let value = Ast { kind: AstKind::Star(Box::new(star)), span };
+    tree::SelectItem { value, alias: None, alias_first: false }
+}
+
+/// The place of the word SELECT, or of FROM where it stands alone.
+pub(super) fn word_of(text: &str, select: &tree::Select) -> Span {
+    if select.order != tree::ClauseOrder::FromFirst {
+        return select.span;
+    }
+    let listed = match &select.distinct {
+        tree::Distinct::On(keys) => keys.first(),
+        _ => None,
+    };
+    let first = listed.or(select.items.first().map(|item| &item.value));
+    first.map_or(select.span, |first| word_before(text, first.span.start, "select"))
 }
 
 /// The plan under a filter, unless the conditions are constantly true.
@@ -492,30 +500,23 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// Adds the columns of a select item: one, or several for stars, COLUMNS and unnested structs.
-    pub(super) fn bind_item(&mut self, item: &'a SelectItem, items: &mut Vec<Item>) -> Result<()> {
-        let (ast, alias) = match item {
-            SelectItem::UnnamedExpr(expr) => (expr, None),
-            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(folded(alias))),
-            SelectItem::Wildcard(options) => {
-                let span = options.wildcard_token.0.span;
-                let scope = self.scope.clone();
-                let star = scope.star().map(|e| self.star_item(e, span)).collect();
-                if scope.entries.is_empty() {
-                    let error =
-                        Error::new(SqlState::SyntaxError, "SELECT * with no tables specified is not valid");
-                    return Err(self.binder.error_at(error, span));
-                }
-                items.extend(self.apply_options(star, options, span)?);
-                return Ok(());
+    pub(super) fn bind_item(&mut self, item: &'a tree::SelectItem, items: &mut Vec<Item>) -> Result<()> {
+        let ast = &item.value;
+        if let AstKind::Star(star) = &ast.kind
+            && !is_pattern(star)
+        {
+            let all = match &star.of {
+                None => self.everything(ast.span)?,
+                Some(of) => self.qualified_star(of, ast.span)?,
+            };
+            if item.alias.is_some() {
+                let error = Error::unsupported("an alias of * is not supported");
+                return Err(self.binder.error_at(error, ast.span));
             }
-            SelectItem::QualifiedWildcard(kind, options) => {
-                let span = options.wildcard_token.0.span;
-                let star = self.qualified_star(kind, span)?;
-                items.extend(self.apply_options(star, options, span)?);
-                return Ok(());
-            }
-            _ => return Err(Error::unsupported("this form of select item is not supported")),
-        };
+            items.extend(self.apply_options(all, star, ast.span)?);
+            return Ok(());
+        }
+        let alias = item.alias.as_ref().map(folded);
         if alias.is_none()
             && let Some(opened) = self.unnested_items(ast)?
         {
@@ -552,18 +553,19 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
+    /// The columns of `*`.
+    fn everything(&self, span: Span) -> Result<Vec<Item>> {
+        if self.scope.entries.is_empty() {
+            let error = Error::new(SqlState::SyntaxError, "SELECT * with no tables specified is not valid");
+            return Err(self.binder.error_at(error, span));
+        }
+        Ok(self.scope.star().map(|e| self.star_item(e, span)).collect())
+    }
+
     /// The columns of `table.*`.
-    pub(super) fn qualified_star(
-        &mut self,
-        kind: &SelectItemQualifiedWildcardKind,
-        span: Span,
-    ) -> Result<Vec<Item>> {
-        let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
-            return Err(Error::unsupported("this form of select item is not supported"));
-        };
-        let idents: Vec<_> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-        let names: Vec<Name> = idents.iter().map(|i| Name::of(i)).collect();
-        let place = idents.first().map_or(span, |i| i.span);
+    pub(super) fn qualified_star(&mut self, of: &tree::Path, span: Span) -> Result<Vec<Item>> {
+        let names: Vec<Name> = of.names.iter().map(Name::of).collect();
+        let place = of.names.first().map_or(span, |name| name.span);
         let (schema, table) = match names.as_slice() {
             [table] => (None, table),
             [schema, table] => (Some(schema), table),
@@ -588,8 +590,7 @@ impl<'a> ExprBinder<'_, 'a> {
             }
         }
         // A struct's column: its fields.
-        let owned: Vec<sqlparser::ast::Ident> = idents.into_iter().cloned().collect();
-        let whole = self.column(&owned)?.filter(|whole| whole.ty().fields().is_some());
+        let whole = self.column(&of.names)?.filter(|whole| whole.ty().fields().is_some());
         let Some(whole) = whole else {
             return Err(self.binder.error_at(self.scope.unknown(Some(table), "*"), place));
         };
@@ -598,7 +599,7 @@ impl<'a> ExprBinder<'_, 'a> {
             .iter()
             .enumerate()
             .map(|(at, (name, _))| {
-                let expr = super::nested::extract(whole.expr.clone(), at);
+                let expr = nested::extract(whole.expr.clone(), at);
                 let name = if name.is_empty() { format!("element{}", at + 1) } else { name.clone() };
                 Item { name: name.as_str().into(), expr, untyped: false, span: place }
             })
@@ -635,21 +636,13 @@ impl<'a> ExprBinder<'_, 'a> {
         Item { name: entry.name.clone(), expr: self.binder.column(entry.id), untyped: false, span }
     }
 
-    /// ORDER BY: a position, a name of the select list, or an expression over the input.
-    fn bind_order(&mut self, item: &'a OrderByExpr, items: &[Item]) -> Result<(Order, Span)> {
-        if item.with_fill.is_some() {
-            return Err(Error::unsupported("WITH FILL is not supported"));
-        }
-        self.bind_target(&item.expr, items, "ORDER BY")
-    }
-
     /// A position, a name of the select list, or an expression over the input.
     fn bind_target(&mut self, ast: &'a Ast, items: &[Item], clause: &str) -> Result<(Order, Span)> {
         if let Some(at) = self.binder.output_position(ast, items.len())? {
             return Ok((Order::Item(at), items[at].span));
         }
         self.binder.no_constant(ast, clause)?;
-        if let Ast::Identifier(ident) = strip(ast) {
+        if let Some([ident]) = names_of(strip(ast)) {
             let name = Name::of(ident);
             for fits in [Name::is, Name::resembles] {
                 let mut matches = items.iter().enumerate().filter(|(_, i)| fits(&name, &i.name));

@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use plan::{Arithmetic, LogicalPlan, ScanSource, Series};
-use sqlparser::ast::{FunctionArg, FunctionArgExpr, ObjectName};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree;
 use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
@@ -20,9 +20,8 @@ const MONTHS_MAX: usize = 10_000_000;
 type Constants = Vec<(Value, Type)>;
 
 /// The name, where it is that of a series.
-pub(super) fn series_name(name: &ObjectName) -> Option<String> {
-    let [part] = name.0.as_slice() else { return None };
-    let name = folded(part.as_ident()?);
+pub(super) fn series_name(name: &tree::Path) -> Option<String> {
+    let name = folded(name.single()?);
     matches!(name.as_str(), "generate_series" | "range").then_some(name)
 }
 
@@ -31,18 +30,14 @@ impl<'a> Binder<'a> {
     pub(super) fn series(
         &mut self,
         function: &str,
-        arguments: &'a [FunctionArg],
+        arguments: &'a [tree::Argument],
         with_ordinality: bool,
         scope: Rc<Scope>,
         span: Span,
     ) -> Result<(Relation, bool)> {
-        let mut given = Vec::with_capacity(3);
-        for argument in arguments {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => given.push(e),
-                _ => return Err(self.error_at(wrong_arguments(function), span)),
-            }
-        }
+        let Ok(given) = self.positional(arguments) else {
+            return Err(self.error_at(wrong_arguments(function), span));
+        };
         let constants: Result<Constants> = given.iter().map(|e| self.constant(e)).collect();
         let not_constant = match constants {
             Ok(constants) => {
@@ -164,7 +159,7 @@ impl<'a> Binder<'a> {
             return Err(Error::internal("a series without a column"));
         };
         let unit = super::literal::decimal_literal(1, scale);
-        let number = |expr| Bound::typed(expr, Span::empty());
+        let number = |expr| Bound::typed(expr, Span::default());
         let expr =
             operator::arithmetic(Arithmetic::Multiply, number(self.column(whole)), number(unit), self.text)?;
         let id = self.columns.add(function, expr.ty, false);

@@ -7,13 +7,17 @@
 use std::rc::Rc;
 
 use plan::{AggregateCall, AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
-use sqlparser::ast::{SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, SetExpr, SetKind};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, common_type};
+use super::columns::is_pattern;
+use super::query::place_of;
 use super::scope::Scope;
+use super::select::word_of;
 use super::unnest::{join, null_safe};
+use super::values::opening;
 use super::{Binder, Relation};
 
 /// Copies up to this number have their own rows in the table of numbers.
@@ -21,51 +25,39 @@ const COPIES_DIRECT: i64 = 16;
 /// Base of the digits in which larger numbers of copies are counted; three digits are provided for.
 const COPIES_BASE: i64 = 1024;
 
-/// One set operation of a chain, with its right operand.
-struct Step<'a> {
-    operator: SetOperator,
-    all: bool,
-    /// Columns of the same name belong together, whatever their places are.
-    by_name: bool,
-    right: &'a SetExpr,
-}
-
 impl<'a> Binder<'a> {
-    /// A chain of set operations of equal rank, left to right and without recursion along the chain.
+    /// A chain of set operations, left to right and without recursion along the chain.
     pub(super) fn bind_set_expr(&mut self, body: &'a SetExpr, outer: Option<Rc<Scope>>) -> Result<Relation> {
-        let mut steps = Vec::new();
+        // Operators of a higher rank come first.
+        let mut ranks = Vec::new();
         let mut first = body;
-        while let SetExpr::SetOperation { op, set_quantifier, left, right } = first {
-            use SetQuantifier as Q;
-            let all = matches!(set_quantifier, Q::All | Q::AllByName);
-            let by_name = matches!(set_quantifier, Q::ByName | Q::AllByName | Q::DistinctByName);
-            let operator = if *op == SetOperator::Minus { SetOperator::Except } else { *op };
-            if by_name && operator != SetOperator::Union {
-                return Err(Error::unsupported("BY NAME belongs to UNION only"));
-            }
-            steps.push(Step { operator, all, by_name, right });
-            first = left;
+        while let SetExpr::Set(operand, rest) = first {
+            ranks.push(rest);
+            first = operand;
+        }
+        let mut steps = ranks.into_iter().rev().flatten().peekable();
+        if steps.clone().any(|(operator, _)| operator.by_name && operator.kind != SetKind::Union) {
+            return Err(Error::unsupported("BY NAME belongs to UNION only"));
         }
         let mut left = self.bind_branch(first, outer.clone())?;
-        let mut steps = steps.into_iter().rev().peekable();
-        while let Some(step) = steps.next() {
-            let right = self.bind_branch(step.right, outer.clone())?;
-            if step.operator != SetOperator::Union {
-                left =
-                    self.intersect_or_except((left, first), (right, step.right), step.operator, step.all)?;
+        while let Some((step, operand)) = steps.next() {
+            let right = self.bind_branch(operand, outer.clone())?;
+            let all = step.all == Some(true);
+            if step.kind != SetKind::Union {
+                left = self.intersect_or_except((left, first), (right, operand), step.kind, all)?;
                 continue;
             }
             // Neighbours become one union: with a distinct one among them, all those before it are distinct too.
             let mut inputs = vec![left, right];
-            let mut bodies = vec![first, step.right];
-            let mut distinct = !step.all;
-            while let Some(next) = steps.next_if(|n| {
-                let alike = n.operator == SetOperator::Union && n.by_name == step.by_name;
-                alike && (!n.all || !distinct)
+            let mut bodies = vec![first, operand];
+            let mut distinct = !all;
+            while let Some((next, operand)) = steps.next_if(|(next, _)| {
+                let alike = next.kind == SetKind::Union && next.by_name == step.by_name;
+                alike && (next.all != Some(true) || !distinct)
             }) {
-                inputs.push(self.bind_branch(next.right, outer.clone())?);
-                bodies.push(next.right);
-                distinct = !next.all;
+                inputs.push(self.bind_branch(operand, outer.clone())?);
+                bodies.push(operand);
+                distinct = next.all != Some(true);
             }
             if step.by_name {
                 self.name_columns_alike(&mut inputs, &bodies)?;
@@ -81,19 +73,17 @@ impl<'a> Binder<'a> {
     /// One operand of a set operation.
     pub(super) fn bind_branch(&mut self, body: &'a SetExpr, outer: Option<Rc<Scope>>) -> Result<Relation> {
         self.count_instance()?;
+        if let Some(select) = self.select_of(body) {
+            return self.bind_select(select, super::query::Ordering::List(&[]), outer);
+        }
         match body {
-            SetExpr::Select(select) => self.bind_select(select, super::query::Ordering::List(&[]), outer),
             SetExpr::Query(query) => self.bind_query(query, outer),
-            SetExpr::Values(values) => self.bind_values(values, outer),
-            SetExpr::SetOperation { .. } => self.bind_set_expr(body, outer),
-            SetExpr::Table(table) => {
-                let name = table.table_name.clone().unwrap_or_default();
-                Err(Error::unsupported(format!("TABLE {name} is not supported"))
-                    .with_hint("write SELECT * FROM"))
+            SetExpr::Values(rows) => self.bind_values(rows, outer),
+            SetExpr::Set(..) => self.bind_set_expr(body, outer),
+            SetExpr::Pivot(pivot) => self.bind_pivot_statement(pivot, None),
+            SetExpr::Select(_) | SetExpr::Table(_) | SetExpr::Inspect(_) => {
+                Err(Error::internal("a SELECT that is none"))
             }
-            _ => Err(Error::unsupported(
-                "statements that change rows stand in the WITH of a statement, or alone",
-            )),
         }
     }
 
@@ -106,7 +96,7 @@ impl<'a> Binder<'a> {
                 if input.columns[..at].iter().any(|(other, _)| other == name) {
                     let message = format!("UNION BY NAME: there are several columns called \"{name}\"");
                     let error = Error::new(SqlState::AmbiguousColumn, message);
-                    return Err(self.error_at(error.with_hint("give them aliases"), body.span()));
+                    return Err(self.error_at(error.with_hint("give them aliases"), body_span(body)));
                 }
                 if !names.contains(name) {
                     names.push(name.clone());
@@ -170,10 +160,10 @@ impl<'a> Binder<'a> {
         &mut self,
         (left, left_body): (Relation, &SetExpr),
         (right, right_body): (Relation, &SetExpr),
-        operator: SetOperator,
+        operator: SetKind,
         all: bool,
     ) -> Result<Relation> {
-        let name = if operator == SetOperator::Intersect { "INTERSECT" } else { "EXCEPT" };
+        let name = if operator == SetKind::Intersect { "INTERSECT" } else { "EXCEPT" };
         let mut sides = vec![left, right];
         self.same_types(&mut sides, &[left_body, right_body], name)?;
         // Both sides are compared, so their types are settled here: what is met later could retype one side only.
@@ -196,7 +186,7 @@ impl<'a> Binder<'a> {
             .zip(&right.columns)
             .map(|((_, l), (_, r))| (self.column(*l), self.column(*r)))
             .collect();
-        let kind = if operator == SetOperator::Intersect { JoinKind::LeftSemi } else { JoinKind::LeftAnti };
+        let kind = if operator == SetKind::Intersect { JoinKind::LeftSemi } else { JoinKind::LeftAnti };
         let plan = null_safe(join(left.plan, right.plan, kind, on, None));
         Ok(Relation { plan, columns: left.columns })
     }
@@ -209,7 +199,7 @@ impl<'a> Binder<'a> {
                 SqlState::SyntaxError,
                 format!("each {what} query must have the same number of columns"),
             );
-            let at = span_of(bodies, odd, width);
+            let at = self.span_of(bodies, odd, width);
             return Err(self.error_at(error, at));
         }
         for at in 0..width {
@@ -226,14 +216,14 @@ impl<'a> Binder<'a> {
                     // A literal further left that is not of the type so far is the fault that is met first.
                     for (before, (relation, id)) in relations[..number].iter_mut().zip(&ids).enumerate() {
                         if self.untyped.contains(id) && common != Type::Null {
-                            self.retype(&mut relation.plan, *id, common, span_of(bodies, before, at))?;
+                            self.retype(&mut relation.plan, *id, common, self.span_of(bodies, before, at))?;
                         }
                     }
                     let error = Error::new(
                         SqlState::DatatypeMismatch,
                         format!("{what} types {common} and {ty} cannot be matched"),
                     );
-                    let span = span_of(bodies, number, at);
+                    let span = self.span_of(bodies, number, at);
                     return Err(self.error_at(error, span));
                 };
                 common = next;
@@ -249,7 +239,7 @@ impl<'a> Binder<'a> {
                 let literal = ty == Type::Null || self.untyped.contains(&id);
                 if same
                     || (literal
-                        && self.retype(&mut relation.plan, id, common, span_of(bodies, number, at))?)
+                        && self.retype(&mut relation.plan, id, common, self.span_of(bodies, number, at))?)
                 {
                     continue;
                 }
@@ -289,7 +279,7 @@ impl<'a> Binder<'a> {
     }
 
     /// INTERSECT ALL and EXCEPT ALL.
-    fn by_copies(&mut self, left: Relation, right: Relation, operator: SetOperator) -> Result<Relation> {
+    fn by_copies(&mut self, left: Relation, right: Relation, operator: SetKind) -> Result<Relation> {
         let (left, right) = (self.tagged(left, 1, 0), self.tagged(right, 0, 1));
         let names: Vec<Rc<str>> = left.columns.iter().map(|(n, _)| n.clone()).collect();
         let both = self.union(vec![left, right], &[])?;
@@ -309,7 +299,7 @@ impl<'a> Binder<'a> {
         }
         let (l, r) = (self.column(sums[0].0), self.column(sums[1].0));
         let counted = LogicalPlan::Aggregate { input: Box::new(both.plan), groups, aggregates: sums };
-        let wanted = if operator == SetOperator::Except {
+        let wanted = if operator == SetKind::Except {
             bigint(Arithmetic::Subtract, l, r)
         } else {
             let fewer = Expr::compare(Comparison::Less, l.clone(), r.clone());
@@ -378,18 +368,50 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// Where the item `at` of a branch's select list stands; the branch itself where it has no such item.
-fn span_of(bodies: &[&SetExpr], branch: usize, at: usize) -> Span {
-    match bodies.get(branch) {
-        Some(SetExpr::Select(select)) => match select.projection.get(at) {
-            Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr.span(),
-            _ => select.select_token.0.span,
-        },
-        Some(SetExpr::Values(values)) => {
-            values.rows.first().map_or(Span::empty(), |row| row.opening_token.0.span)
+impl Binder<'_> {
+    /// Where the item `at` of a branch's select list stands; the branch itself where it has no such item.
+    fn span_of(&self, bodies: &[&SetExpr], branch: usize, at: usize) -> Span {
+        match bodies.get(branch) {
+            Some(SetExpr::Select(select)) => match select.items.get(at) {
+                Some(tree::SelectItem { value, .. }) if !is_star(value) => place_of(value),
+                _ => word_of(self.text, select),
+            },
+            Some(SetExpr::Table(path)) => path.span(),
+            Some(SetExpr::Pivot(pivot)) => pivot.span,
+            Some(SetExpr::Inspect(statement)) => statement.span,
+            Some(SetExpr::Values(rows)) => {
+                let first = rows.first().and_then(|row| row.first());
+                first.map_or(Span::default(), |first| opening(self.text, first.span))
+            }
+            Some(SetExpr::Query(_) | SetExpr::Set(..)) | None => Span::default(),
         }
-        _ => Span::empty(),
     }
+}
+
+/// Where a body begins: with FROM first, at what stands in FROM.
+fn body_span(body: &SetExpr) -> Span {
+    match body {
+        SetExpr::Select(select) => match (select.order, select.from.first()) {
+            (tree::ClauseOrder::FromFirst, Some(first)) => first.table.span,
+            _ => select.span,
+        },
+        SetExpr::Query(query) => match query.with.as_ref().and_then(|with| with.queries.first()) {
+            Some(first) => first.name.span,
+            None => body_span(&query.body),
+        },
+        SetExpr::Values(rows) => {
+            rows.first().and_then(|row| row.first()).map_or(Span::default(), |first| place_of(first))
+        }
+        SetExpr::Table(path) => path.span(),
+        SetExpr::Set(first, _) => body_span(first),
+        SetExpr::Pivot(pivot) => pivot.span,
+        SetExpr::Inspect(statement) => statement.span,
+    }
+}
+
+/// Whether an item of a select list is `*`, which stands for several.
+fn is_star(value: &tree::Expr) -> bool {
+    matches!(&value.kind, tree::ExprKind::Star(star) if !is_pattern(star))
 }
 
 fn number(value: i64) -> Expr {

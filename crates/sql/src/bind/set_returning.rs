@@ -5,14 +5,14 @@
 //! single values, too, such as `regexp_matches`. Called by `bind::function` and `bind::from`.
 
 use plan::Expr;
-use sqlparser::ast::{FunctionArg, FunctionArgExpr, TableAlias};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast};
 use types::{Error, Result, SqlState, Type};
 
 use super::coerce::{self, Bound};
 use super::expression::{Clause, ExprBinder};
-use super::folded;
 use super::nested::call;
+use super::{arguments, folded};
 use crate::data_type::column_type;
 use crate::place;
 
@@ -44,7 +44,7 @@ impl<'a> ExprBinder<'_, 'a> {
         &mut self,
         name: &str,
         mut arguments: Vec<Bound>,
-        alias: Option<&TableAlias>,
+        alias: Option<&tree::TableAlias>,
         span: Span,
     ) -> Result<Expr> {
         let text = self.binder.text;
@@ -52,8 +52,8 @@ impl<'a> ExprBinder<'_, 'a> {
         let columns = alias.map(|a| a.columns.as_slice()).unwrap_or_default();
         let mut fields = Vec::with_capacity(columns.len());
         for column in columns {
-            let Some(ty) = &column.data_type else { break };
-            fields.push((folded(&column.name), column_type(ty, self.binder.relations)?));
+            let Some(ty) = &column.ty else { break };
+            fields.push((folded(&column.name), column_type(text, ty, self.binder.relations)?));
         }
         if fields.is_empty() || fields.len() < columns.len() {
             let message = format!("a column definition list is required for {name}");
@@ -79,7 +79,7 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// An operand of AND, OR, NOT or WHEN.
-    pub(super) fn bind_condition(&mut self, ast: &'a sqlparser::ast::Expr) -> Result<Bound> {
+    pub(super) fn bind_condition(&mut self, ast: &'a Ast) -> Result<Bound> {
         let outside = std::mem::replace(&mut self.in_condition, true);
         let bound = self.bind(ast);
         self.in_condition = outside;
@@ -146,7 +146,7 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn rows_of_call(
         &mut self,
         name: &str,
-        arguments: &'a [FunctionArg],
+        arguments: &'a [tree::Argument],
         span: Span,
     ) -> Result<Option<Bound>> {
         let text = self.binder.text;
@@ -168,13 +168,14 @@ impl<'a> ExprBinder<'_, 'a> {
         let around = self.unnests.take();
         let mut bound = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
+            let Some(value) = self.binder.argument_value(argument) else {
                 self.unnests = around;
+                let shown = arguments::shown(argument);
                 let error =
-                    Error::unsupported(format!("function {name}: the argument {argument} is not supported"));
+                    Error::unsupported(format!("function {name}: the argument {shown} is not supported"));
                 return Err(place::at(error, text, span));
             };
-            match self.bind(argument) {
+            match self.bind(value) {
                 Ok(value) => bound.push(value),
                 Err(error) => {
                     self.unnests = around;

@@ -4,14 +4,12 @@
 //! Without FROM, it lists what names without a schema find. SHOW of a setting returns None: the engine knows its
 //! value. Called by `describe::inspect`.
 
-use sqlparser::ast::{
-    Ident, ObjectName, ShowStatementFilter as Filter, ShowStatementFilterPosition as FilterPosition,
-    ShowStatementOptions, Statement,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Show};
 use types::{Error, Result, SqlState};
 
 use super::describe::quoted;
+use super::refusal::unsupported;
 use super::scope::nearest;
 use super::{Binder, Relation, folded};
 
@@ -25,86 +23,97 @@ const ALL_TABLES: &str = "SELECT database_name AS database, schema_name AS schem
     FROM (SELECT * FROM quickstep_columns() ORDER BY database_name, schema_name, table_name, column_index) AS ordered \
     GROUP BY database_name, schema_name, table_name ORDER BY 1, 2, 3";
 
+const SETTINGS: &str = "SELECT name, setting, description FROM quickstep_settings()";
+
 impl Binder<'_> {
-    /// The rows of SHOW; `None` for other statements, and for a setting, whose value the engine knows.
-    pub(super) fn show(&mut self, statement: &Statement) -> Result<Option<Relation>> {
-        let text = match statement {
-            Statement::ShowTables { show_options, .. } => {
-                let conditions = self.conditions(show_options, "name")?;
-                format!("SELECT name FROM {LISTED} WHERE {conditions} ORDER BY name")
+    /// The rows of SHOW; `None` for a setting, whose value the engine knows, and for `SHOW SELECT ...`, which is DESCRIBE.
+    pub(crate) fn show(&mut self, show: &Show, at: Span) -> Result<Option<Relation>> {
+        let text = match show {
+            Show::Nothing => self.tables(None, None)?,
+            Show::Tables { all: true, from: None, like: None } => ALL_TABLES.to_owned(),
+            Show::Tables { all: true, .. } => {
+                return Err(unsupported("FROM and LIKE of SHOW ALL TABLES", self.text, at));
             }
-            Statement::ShowViews { show_options, .. } => {
-                let conditions = self.conditions(show_options, "view_name")?;
-                format!("SELECT view_name AS name FROM quickstep_views() WHERE {conditions} ORDER BY name")
-            }
-            Statement::ShowSchemas { .. } => {
-                let key = self.relations.current_schema();
-                let (database, schema) = self.relations.database_and_schema(&key);
-                let current =
-                    format!("schema_name = {} AND database_name = {}", quoted(&schema), quoted(&database));
-                format!(
-                    "SELECT database_name, schema_name, {current} AS current FROM quickstep_schemas() ORDER BY 1, 2"
-                )
-            }
-            Statement::ShowDatabases { .. } => {
-                "SELECT database_name FROM quickstep_databases() ORDER BY 1".to_owned()
-            }
-            Statement::ShowFunctions { filter } => {
-                let condition = condition(filter.as_ref(), "function_name")?;
-                format!(
-                    "SELECT function_name, function_type FROM quickstep_functions() WHERE {condition} ORDER BY 1, 2"
-                )
-            }
-            Statement::ShowColumns { show_options, .. } => {
-                let name = show_options.show_in.as_ref().and_then(|of| of.parent_name.as_ref());
-                let Some(name) = name else {
-                    return Err(Error::new(SqlState::SyntaxError, "write SHOW COLUMNS FROM table"));
-                };
-                return self.describe_table(name).map(Some);
-            }
-            Statement::ShowVariable { variable } => match variable.as_slice() {
-                [all] if folded(all) == "all" => {
-                    "SELECT name, setting, description FROM quickstep_settings()".to_owned()
+            Show::Tables { all: false, from, like } => self.tables(from.as_ref(), like.as_ref())?,
+            Show::Listed { what, from, like } => match (folded(what).as_str(), from, like) {
+                ("views", from, like) => self.views(from.as_ref(), like.as_ref())?,
+                ("functions", None, like) => functions(like.as_ref()),
+                ("columns", Some(table), None) => return self.describe_table(table).map(Some),
+                _ => {
+                    let shown = what.span.of(self.text).to_uppercase();
+                    return Err(unsupported(format!("FROM or LIKE of SHOW {shown}"), self.text, what.span));
                 }
-                [all, tables] if folded(all) == "all" && folded(tables) == "tables" => ALL_TABLES.to_owned(),
-                [name] => return self.show_relation(name),
-                _ => return Ok(None),
             },
-            _ => return Ok(None),
+            Show::All => SETTINGS.to_owned(),
+            Show::Name(path) => {
+                let word = path.single().filter(|name| !name.quoted).map(folded);
+                match (word.as_deref(), path.names.as_slice()) {
+                    (Some("databases"), _) => {
+                        "SELECT database_name FROM quickstep_databases() ORDER BY 1".to_owned()
+                    }
+                    (Some("schemas"), _) => self.schemas(),
+                    (Some("views"), _) => self.views(None, None)?,
+                    (Some("functions"), _) => functions(None),
+                    (_, [all]) if folded(all) == "all" => SETTINGS.to_owned(),
+                    (_, [all, tables]) if folded(all) == "all" && folded(tables) == "tables" => {
+                        ALL_TABLES.to_owned()
+                    }
+                    (_, [name]) => return self.show_relation(path, &folded(name)),
+                    _ => return Ok(None),
+                }
+            }
+            Show::Query(_) => return Ok(None),
         };
-        self.bind_text("SHOW".into(), text, Span::empty()).map(Some)
+        self.bind_text("SHOW".into(), text, Span::default()).map(Some)
+    }
+
+    /// All tables with their columns, which DESCRIBE alone lists as well.
+    pub(super) fn all_tables(&mut self) -> Result<Relation> {
+        self.bind_text("SHOW".into(), ALL_TABLES.to_owned(), Span::default())
+    }
+
+    fn tables(&self, from: Option<&tree::Path>, like: Option<&tree::TextLiteral>) -> Result<String> {
+        let conditions = self.conditions(from, like, "name")?;
+        Ok(format!("SELECT name FROM {LISTED} WHERE {conditions} ORDER BY name"))
+    }
+
+    fn views(&self, from: Option<&tree::Path>, like: Option<&tree::TextLiteral>) -> Result<String> {
+        let conditions = self.conditions(from, like, "view_name")?;
+        Ok(format!("SELECT view_name AS name FROM quickstep_views() WHERE {conditions} ORDER BY name"))
+    }
+
+    fn schemas(&self) -> String {
+        let key = self.relations.current_schema();
+        let (database, schema) = self.relations.database_and_schema(&key);
+        let current = format!("schema_name = {} AND database_name = {}", quoted(&schema), quoted(&database));
+        format!(
+            "SELECT database_name, schema_name, {current} AS current FROM quickstep_schemas() ORDER BY 1, 2"
+        )
     }
 
     /// `SHOW t` is DESCRIBE, unless a setting has the name.
-    fn show_relation(&mut self, ident: &Ident) -> Result<Option<Relation>> {
-        let name = folded(ident);
+    fn show_relation(&mut self, path: &tree::Path, name: &str) -> Result<Option<Relation>> {
         let settings = self.relations.system("quickstep_settings")?;
-        let is_setting = settings.is_some_and(|s| {
-            s.rows.iter().any(|row| row.first().is_some_and(|v| v.as_text() == Some(&name)))
-        });
+        let is_setting = settings
+            .is_some_and(|s| s.rows.iter().any(|row| row.first().is_some_and(|v| v.as_text() == Some(name))));
         let known = || -> Result<bool> {
-            Ok(self.relations.view(None, &name).is_some() || self.relations.table(None, &name)?.is_some())
+            Ok(self.relations.view(None, name).is_some() || self.relations.table(None, name)?.is_some())
         };
         if is_setting || !known()? {
             return Ok(None);
         }
-        self.describe_table(&ObjectName::from(vec![ident.clone()])).map(Some)
+        self.describe_table(path).map(Some)
     }
 
-    /// What FROM, LIKE and WHERE of a SHOW leave; without FROM, what unqualified names find.
-    fn conditions(&self, options: &ShowStatementOptions, name: &str) -> Result<String> {
-        if options.starts_with.is_some() || options.limit.is_some() || options.limit_from.is_some() {
-            return Err(Error::unsupported("STARTS WITH and LIMIT of SHOW are not supported")
-                .with_hint("use LIKE, or query quickstep_tables()"));
-        }
-        let filter = match &options.filter_position {
-            None => None,
-            Some(FilterPosition::Infix(filter) | FilterPosition::Suffix(filter)) => Some(filter),
-        };
-        let parent = options.show_in.as_ref().and_then(|of| of.parent_name.as_ref());
-        let idents: Vec<&Ident> = parent.iter().flat_map(|of| &of.0).filter_map(|p| p.as_ident()).collect();
-        let within = match idents.as_slice() {
-            [] => {
+    /// What FROM and LIKE of a SHOW leave; without FROM, what unqualified names find.
+    fn conditions(
+        &self,
+        from: Option<&tree::Path>,
+        like: Option<&tree::TextLiteral>,
+        name: &str,
+    ) -> Result<String> {
+        let within = match from {
+            None => {
                 let (database, schema) = self.relations.database_and_schema(&self.relations.current_schema());
                 format!(
                     "(database_name = {} AND schema_name IN ('main', {}) OR schema_name = 'temp')",
@@ -112,18 +121,18 @@ impl Binder<'_> {
                     quoted(&schema)
                 )
             }
-            idents => {
-                let (database, schema) = self.existing_schema(idents)?;
+            Some(path) => {
+                let (database, schema) = self.existing_schema(path)?;
                 format!("database_name = {} AND schema_name = {}", quoted(&database), quoted(&schema))
             }
         };
-        Ok(format!("{within} AND {}", condition(filter, name)?))
+        Ok(format!("{within} AND {}", condition(like, name)))
     }
 
     /// The database and the schema that a name means.
-    fn existing_schema(&self, idents: &[&Ident]) -> Result<(String, String)> {
-        let names: Vec<String> = idents.iter().map(|ident| folded(ident)).collect();
-        let span = Span::union_iter(idents.iter().map(|ident| ident.span));
+    fn existing_schema(&self, path: &tree::Path) -> Result<(String, String)> {
+        let names: Vec<String> = path.names.iter().map(folded).collect();
+        let span = path.span();
         let key = match names.as_slice() {
             [schema] => self.relations.schema_key(None, schema),
             [database, schema] => self.relations.schema_key(Some(database), schema),
@@ -147,16 +156,14 @@ impl Binder<'_> {
     }
 }
 
-fn condition(filter: Option<&Filter>, name: &str) -> Result<String> {
-    Ok(match filter {
+fn functions(like: Option<&tree::TextLiteral>) -> String {
+    let condition = condition(like, "function_name");
+    format!("SELECT function_name, function_type FROM quickstep_functions() WHERE {condition} ORDER BY 1, 2")
+}
+
+fn condition(like: Option<&tree::TextLiteral>, name: &str) -> String {
+    match like {
         None => "TRUE".to_owned(),
-        Some(Filter::Like(pattern) | Filter::NoKeyword(pattern)) => {
-            format!("{name} LIKE {}", quoted(pattern))
-        }
-        Some(Filter::ILike(pattern)) => format!("{name} ILIKE {}", quoted(pattern)),
-        Some(Filter::Where(_)) => {
-            return Err(Error::unsupported("WHERE of SHOW is not supported")
-                .with_hint("use LIKE, or query quickstep_tables()"));
-        }
-    })
+        Some(pattern) => format!("{name} LIKE {}", quoted(&pattern.text)),
+    }
 }

@@ -1,21 +1,19 @@
 //! `*` with options: EXCLUDE, REPLACE, RENAME and ILIKE; a table's row as one value.
 
 use plan::{ColumnId, Expr, ExprKind};
-use sqlparser::ast::{
-    ExcludeSelectItem, Ident, IdentWithAlias, ObjectName, RenameSelectItem, WildcardAdditionalOptions,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, ExprKind as AstKind, Literal};
 use types::{Error, LikePattern, Result, SqlState};
 
 use super::coerce::Bound;
 use super::expression::ExprBinder;
-use super::folded;
 use super::scope::nearest;
 use super::select::Item;
+use super::{folded, refusal};
 use crate::names::Name;
 
-fn nowhere(table: &[&Ident]) -> Error {
-    let name = table.iter().map(|part| folded(part)).collect::<Vec<String>>().join(".");
+fn nowhere(table: &[tree::Name]) -> Error {
+    let name = table.iter().map(folded).collect::<Vec<String>>().join(".");
     Error::new(SqlState::UndefinedTable, format!("missing FROM-clause entry for table \"{name}\""))
 }
 
@@ -24,34 +22,33 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn apply_options(
         &mut self,
         mut items: Vec<Item>,
-        options: &'a WildcardAdditionalOptions,
+        star: &'a tree::Star,
         span: Span,
     ) -> Result<Vec<Item>> {
-        if options.opt_alias.is_some() {
-            return Err(self.binder.error_at(Error::unsupported("an alias of * is not supported"), span));
+        let tree::Star { of: _, exclude, except: _, replace, rename, names } = star;
+        let pattern = names.as_ref().map(|names| self.text_of_pattern(names)).transpose()?;
+        let text = self.binder.text;
+        if let (Some(_), Some(first)) = (pattern, exclude.first()) {
+            return Err(refusal::unsupported("EXCLUDE behind a pattern of names", text, first.span()));
         }
-        if let Some(ilike) = &options.opt_ilike {
-            let Some(pattern) = LikePattern::new(&ilike.pattern.to_lowercase(), Some('\\')) else {
+        if let Some((qualified, _)) = rename.iter().find(|(from, _)| from.single().is_none()) {
+            return Err(refusal::unsupported("a qualified name behind RENAME", text, qualified.span()));
+        }
+        if let Some(pattern) = pattern {
+            let Some(pattern) = LikePattern::new(&pattern.to_lowercase(), Some('\\')) else {
                 let error = Error::new(SqlState::InvalidParameterValue, "invalid pattern of * ILIKE");
                 return Err(self.binder.error_at(error, span));
             };
             items.retain(|item| pattern.matches(item.name.to_lowercase().as_bytes()));
         }
-        let left_out: &[ObjectName] = match &options.opt_exclude {
-            None => &[],
-            Some(ExcludeSelectItem::Single(name)) => std::slice::from_ref(name),
-            Some(ExcludeSelectItem::Multiple(names)) => names,
-        };
-        for written in left_out {
-            let parts: Vec<&Ident> = written.0.iter().filter_map(|part| part.as_ident()).collect();
-            let Some((ident, table)) = parts.split_last() else { continue };
+        for written in exclude {
+            let Some((ident, table)) = written.names.split_last() else { continue };
             if table.is_empty() {
                 let name = items[self.find(&items, ident)?].name.clone();
                 items.retain(|item| item.name != name);
             } else {
                 // A name with its table in front.
-                let parts: Vec<Ident> = parts.iter().map(|part| (*part).clone()).collect();
-                let Some(own) = self.column(&parts)? else {
+                let Some(own) = self.column(&written.names)? else {
                     return Err(self.binder.error_at(nowhere(table), ident.span));
                 };
                 let own = own.expr;
@@ -64,13 +61,13 @@ impl<'a> ExprBinder<'_, 'a> {
             }
         }
         let mut replaced: Vec<usize> = Vec::new();
-        for element in options.opt_replace.iter().flat_map(|r| &r.items) {
-            let place = self.find(&items, &element.column_name)?;
+        for (value, name) in replace {
+            let place = self.find(&items, name)?;
             if replaced.contains(&place) {
-                return Err(self.twice(&items, place, "REPLACE", &element.column_name));
+                return Err(self.twice(&items, place, "REPLACE", name));
             }
             replaced.push(place);
-            let bound = self.bind(&element.expr)?;
+            let bound = self.bind(value)?;
             super::check_depth(&bound.expr)?;
             items[place] = Item {
                 name: items[place].name.clone(),
@@ -79,17 +76,13 @@ impl<'a> ExprBinder<'_, 'a> {
                 span: bound.span,
             };
         }
-        let renames: Vec<&IdentWithAlias> = match &options.opt_rename {
-            None => vec![],
-            Some(RenameSelectItem::Single(one)) => vec![one],
-            Some(RenameSelectItem::Multiple(several)) => several.iter().collect(),
-        };
-        for rename in renames {
-            let place = self.find(&items, &rename.ident)?;
+        for (from, to) in rename {
+            let Some(from) = from.single() else { continue };
+            let place = self.find(&items, from)?;
             if replaced.contains(&place) {
-                return Err(self.twice(&items, place, "REPLACE and RENAME", &rename.ident));
+                return Err(self.twice(&items, place, "REPLACE and RENAME", from));
             }
-            items[place].name = folded(&rename.alias).as_str().into();
+            items[place].name = folded(to).as_str().into();
         }
         if items.is_empty() {
             let error = Error::new(SqlState::SyntaxError, "the options of * leave no column");
@@ -98,9 +91,17 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(items)
     }
 
+    /// The pattern of `* LIKE 'a%'`, which must be a constant.
+    pub(super) fn text_of_pattern(&self, names: &'a tree::StarPattern) -> Result<&'a str> {
+        match &names.pattern.kind {
+            AstKind::Literal(Literal::Text(text)) => Ok(text),
+            _ => Err(refusal::unexpected(self.binder.text, names.pattern.span)),
+        }
+    }
+
     /// A table's name in place of a column's: its row as a struct. NULL where every value is, which is what the outer
     /// side of a join has for rows without a partner.
-    pub(super) fn whole_row(&mut self, ident: &Ident) -> Result<Option<Bound>> {
+    pub(super) fn whole_row(&mut self, ident: &tree::Name) -> Result<Option<Bound>> {
         let name = Name::of(ident);
         let of_table = std::iter::successors(Some(&*self.scope), |s| s.parent.as_deref())
             .map(|scope| scope.star_of(None, &name).map(|e| (e.name.to_string(), e.id)).collect::<Vec<_>>())
@@ -120,12 +121,12 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Some(Bound::typed(Expr::new(kind, ty), span)))
     }
 
-    fn twice(&self, items: &[Item], place: usize, options: &str, ident: &Ident) -> Error {
+    fn twice(&self, items: &[Item], place: usize, options: &str, ident: &tree::Name) -> Error {
         let message = format!("column \"{}\" is given twice in the {options} of *", items[place].name);
         self.binder.error_at(Error::new(SqlState::SyntaxError, message), ident.span)
     }
 
-    fn find(&self, items: &[Item], ident: &Ident) -> Result<usize> {
+    fn find(&self, items: &[Item], ident: &tree::Name) -> Result<usize> {
         let (name, span) = (Name::of(ident), ident.span);
         let found = name.position(items.iter().map(|item| &*item.name), "column");
         found.map_err(|e| self.binder.error_at(e, span))?.ok_or_else(|| {

@@ -8,17 +8,18 @@
 use std::rc::Rc;
 
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, LogicalPlan, SubqueryId};
-use sqlparser::ast::{BinaryOperator, Expr as Ast, Query, UnaryOperator};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, OperatorKind};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
 use super::coerce::Bound;
-use super::expression::{Clause, ExprBinder, comparison_of, strip};
+use super::expression::{Clause, ExprBinder, comparison_of, set_query, strip, unbracketed};
 use super::predicate::negated;
 use super::scope::Scope;
+use super::select::word_of;
 use super::unnest::{free_columns, with_new_columns};
-use super::{Relation, fold, operator, rows, substitute};
+use super::{Relation, fold, operator, refusal, rows, substitute};
 use crate::place;
 
 /// A subquery that has to be joined to the plan below the expression it was found in.
@@ -73,8 +74,9 @@ enum Existence {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
-    fn subquery(&mut self, query: &'a Query) -> Result<Relation> {
-        self.not_in_try("subqueries", query_span(query))?;
+    fn subquery(&mut self, query: &'a tree::Query) -> Result<Relation> {
+        let query = unbracketed(query);
+        self.not_in_try("subqueries", self.query_span(query))?;
         // Aggregates inside over columns of this query are its own.
         let level =
             Level { scope: self.scope.clone(), aggregates: self.aggregates.take(), clause: self.clause };
@@ -84,7 +86,19 @@ impl<'a> ExprBinder<'_, 'a> {
         result
     }
 
-    fn single_column(&mut self, query: &'a Query, span: Span) -> Result<(LogicalPlan, ColumnId)> {
+    /// Where a query's first SELECT begins, in whatever brackets.
+    fn query_span(&self, query: &tree::Query) -> Span {
+        match &query.body {
+            tree::SetExpr::Select(select) => word_of(self.binder.text, select),
+            tree::SetExpr::Query(inner) => self.query_span(inner),
+            tree::SetExpr::Table(path) => path.span(),
+            tree::SetExpr::Pivot(pivot) => pivot.span,
+            tree::SetExpr::Inspect(statement) => statement.span,
+            tree::SetExpr::Values(_) | tree::SetExpr::Set(..) => Span::default(),
+        }
+    }
+
+    fn single_column(&mut self, query: &'a tree::Query, span: Span) -> Result<(LogicalPlan, ColumnId)> {
         let relation = self.subquery(query)?;
         match relation.columns.as_slice() {
             [(_, id)] => Ok((relation.plan, *id)),
@@ -96,8 +110,8 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// The value of a subquery of one column; an uncorrelated one runs before the query.
-    pub(super) fn scalar_subquery(&mut self, query: &'a Query) -> Result<Bound> {
-        let span = query_span(query);
+    pub(super) fn scalar_subquery(&mut self, query: &'a tree::Query) -> Result<Bound> {
+        let span = self.query_span(query);
         let (plan, column) = self.single_column(query, span)?;
         let ty = self.binder.columns.get(column).ty;
         if free_columns(&plan).is_empty() {
@@ -111,11 +125,11 @@ impl<'a> ExprBinder<'_, 'a> {
     /// As `scalar_subquery`, the value of one of the `width` columns; `None` when there are not so many.
     pub(super) fn subquery_column(
         &mut self,
-        query: &'a Query,
+        query: &'a tree::Query,
         at: usize,
         width: usize,
     ) -> Result<Option<Bound>> {
-        let span = query_span(query);
+        let span = self.query_span(query);
         let relation = self.subquery(query)?;
         if relation.columns.len() != width {
             return Ok(None);
@@ -164,8 +178,8 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// `[NOT] EXISTS (query)`.
-    pub(super) fn exists(&mut self, query: &'a Query, anti: bool) -> Result<Bound> {
-        let span = query_span(query);
+    pub(super) fn exists(&mut self, query: &'a tree::Query, anti: bool) -> Result<Bound> {
+        let span = self.query_span(query);
         let relation = self.subquery(query)?;
         let expr = match existence(relation.plan) {
             Existence::Known(known) => Expr::boolean(known),
@@ -182,40 +196,43 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// `left [NOT] IN (query)`.
-    pub(super) fn in_subquery(&mut self, left: &'a Ast, query: &'a Query, anti: bool) -> Result<Bound> {
+    pub(super) fn in_subquery(&mut self, left: &'a Ast, query: &'a tree::Query, anti: bool) -> Result<Bound> {
         self.member(left, Comparison::Equal, query, anti)
     }
 
-    /// `x op ANY (query)` and `x op ALL (query)`.
-    pub(super) fn quantified(
-        &mut self,
-        left: &'a Ast,
-        op: &BinaryOperator,
-        right: &'a Ast,
-        all: bool,
-    ) -> Result<Bound> {
-        if let Some(bound) = self.quantified_pattern(left, op, right, all)? {
+    /// `x op ANY (...)` and `x op ALL (...)`, of a query or a list.
+    pub(super) fn quantified(&mut self, test: &'a tree::QuantifiedTest, at: Span) -> Result<Bound> {
+        let tree::QuantifiedTest { expr: left, operator, quantifier, set } = test;
+        let all = *quantifier == tree::Quantifier::All;
+        if let tree::InSet::List(list) = set {
+            let at = list.get(1).or(list.first()).map_or(at, |e| e.span);
+            let error = Error::new(SqlState::SyntaxError, "ANY and ALL take a list or a query")
+                .with_hint("write the values as a list: ANY ([a, b])");
+            return Err(self.binder.error_at(error, at));
+        }
+        if operator.kind == OperatorKind::Not {
+            return Err(refusal::unexpected(self.binder.text, operator.span));
+        }
+        if let Some(bound) = self.quantified_pattern(left, &operator.kind, set, all)? {
             return Ok(bound);
         }
-        if !matches!(strip(right), Ast::Subquery(_)) {
-            return self.quantified_list(left, op, right, all);
-        }
-        let (query, op) = self.quantified_parts(op, right)?;
+        let query = match (set, set_query(set)) {
+            (_, Some(query)) => query,
+            (tree::InSet::Expr(list), None) => return self.quantified_list(left, &operator.kind, list, all),
+            _ => return Err(Error::internal("ANY or ALL without a query or a list")),
+        };
+        let Some(op) = comparison_of(&operator.kind) else {
+            return Err(Error::unsupported("ANY and ALL take a comparison and a subquery"));
+        };
         // x op ALL q says that there is no row with which x op fails.
         if all { self.member(left, op.negated(), query, true) } else { self.member(left, op, query, false) }
-    }
-
-    fn quantified_parts(&self, op: &BinaryOperator, right: &'a Ast) -> Result<(&'a Query, Comparison)> {
-        match (strip(right), comparison_of(op)) {
-            (Ast::Subquery(query), Some(op)) => Ok((query, op)),
-            _ => Err(Error::unsupported("ANY and ALL take a comparison and a subquery")),
-        }
     }
 
     /// The left side of a membership; what is volatile in it is a column that is yet to be computed.
     fn left_side(&mut self, left: &'a Ast) -> Result<(Vec<Bound>, Computed)> {
         let positive = std::mem::replace(&mut self.positive, false);
-        let relation_is_row = |row: &Vec<&'a Ast>| row.len() > 1 || matches!(strip(left), Ast::Tuple(_));
+        let relation_is_row =
+            |row: &Vec<&'a Ast>| row.len() > 1 || matches!(strip(left).kind, AstKind::Row { .. });
         let mut operands = match rows::items(left).filter(relation_is_row) {
             Some(items) => items.into_iter().map(|i| self.bind(i)).collect::<Result<Vec<_>>>()?,
             None => vec![self.bind(left)?],
@@ -235,10 +252,10 @@ impl<'a> ExprBinder<'_, 'a> {
         &mut self,
         operands: Vec<Bound>,
         op: Comparison,
-        query: &'a Query,
+        query: &'a tree::Query,
     ) -> Result<(LogicalPlan, Vec<Expr>)> {
         let text = self.binder.text;
-        let span = operands.first().map_or(Span::empty(), |o| o.span);
+        let span = operands.first().map_or(Span::default(), |o| o.span);
         let relation = self.subquery(query)?;
         if relation.columns.len() != operands.len() {
             let many = if relation.columns.len() > operands.len() { "many" } else { "few" };
@@ -261,8 +278,8 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// A membership anywhere in an expression.
-    fn member(&mut self, left: &'a Ast, op: Comparison, query: &'a Query, anti: bool) -> Result<Bound> {
-        let span = query_span(query);
+    fn member(&mut self, left: &'a Ast, op: Comparison, query: &'a tree::Query, anti: bool) -> Result<Bound> {
+        let span = self.query_span(query);
         let (operands, computed) = self.left_side(left)?;
         let (mut plan, conditions) = self.conditions(operands.clone(), op, query)?;
         let certain = !conditions.iter().any(|c| self.binder.is_ever_null(c)) || (self.positive && !anti);
@@ -324,13 +341,12 @@ impl<'a> ExprBinder<'_, 'a> {
     /// A conjunct as a semi or anti join, if it is a membership.
     pub fn membership(&mut self, ast: &'a Ast) -> Result<Option<Membership>> {
         let (mut ast, mut anti) = (strip(ast), false);
-        while let Ast::UnaryOp { op: UnaryOperator::Not, expr } = ast {
+        while let AstKind::Prefix(tree::Operator { kind: OperatorKind::Not, .. }, operand) = &ast.kind {
             anti = !anti;
-            ast = strip(expr);
+            ast = strip(operand);
         }
-        match ast {
-            Ast::Exists { subquery, negated } => {
-                let anti = anti != *negated;
+        match &ast.kind {
+            AstKind::Exists(subquery) => {
                 let relation = self.subquery(subquery)?;
                 let plan = match existence(relation.plan) {
                     Existence::Known(found) => {
@@ -346,34 +362,34 @@ impl<'a> ExprBinder<'_, 'a> {
                 let (conditions, computed) = (vec![], vec![]);
                 Ok(Some(Membership { plan, conditions, computed, anti, null_aware: false }))
             }
-            Ast::InSubquery { expr, subquery, negated } => {
-                self.semi(expr, Comparison::Equal, subquery, anti != *negated).map(Some)
-            }
-            // A list's elements are compared where they stand.
-            Ast::AnyOp { right, .. } | Ast::AllOp { right, .. }
-                if !matches!(strip(right), Ast::Subquery(_)) =>
-            {
-                Ok(None)
-            }
-            // Patterns are compared with where they stand.
-            Ast::AnyOp { compare_op, .. } | Ast::AllOp { compare_op, .. }
-                if comparison_of(compare_op).is_none() =>
-            {
-                Ok(None)
-            }
-            Ast::AnyOp { left, compare_op, right, .. } => {
-                let (query, op) = self.quantified_parts(compare_op, right)?;
-                self.semi(left, op, query, anti).map(Some)
-            }
-            Ast::AllOp { left, compare_op, right } => {
-                let (query, op) = self.quantified_parts(compare_op, right)?;
-                self.semi(left, op.negated(), query, !anti).map(Some)
+            AstKind::In(test) => match &test.set {
+                tree::InSet::Query(query) => {
+                    self.semi(&test.expr, Comparison::Equal, query, anti != test.negated).map(Some)
+                }
+                tree::InSet::List(_) | tree::InSet::Expr(_) => Ok(None),
+            },
+            AstKind::Quantified(test) => {
+                // A list's elements and patterns are compared with where they stand.
+                let (Some(query), Some(op)) = (set_query(&test.set), comparison_of(&test.operator.kind))
+                else {
+                    return Ok(None);
+                };
+                match test.quantifier {
+                    tree::Quantifier::Any => self.semi(&test.expr, op, query, anti).map(Some),
+                    tree::Quantifier::All => self.semi(&test.expr, op.negated(), query, !anti).map(Some),
+                }
             }
             _ => Ok(None),
         }
     }
 
-    fn semi(&mut self, left: &'a Ast, op: Comparison, query: &'a Query, anti: bool) -> Result<Membership> {
+    fn semi(
+        &mut self,
+        left: &'a Ast,
+        op: Comparison,
+        query: &'a tree::Query,
+        anti: bool,
+    ) -> Result<Membership> {
         let (operands, computed) = self.left_side(left)?;
         let (plan, conditions) = self.conditions(operands, op, query)?;
         let certain = !anti || !conditions.iter().any(|c| self.binder.is_ever_null(c));
@@ -408,14 +424,5 @@ fn existence(plan: LogicalPlan) -> Existence {
         LogicalPlan::Aggregate { groups, .. } if groups.is_empty() => Existence::Known(true),
         LogicalPlan::Aggregate { input, .. } => existence(*input),
         other => Existence::Of(other),
-    }
-}
-
-fn query_span(query: &Query) -> Span {
-    use sqlparser::ast::SetExpr;
-    match query.body.as_ref() {
-        SetExpr::Select(select) => select.select_token.0.span,
-        SetExpr::Query(inner) => query_span(inner),
-        _ => Span::empty(),
     }
 }

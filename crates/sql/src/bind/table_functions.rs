@@ -1,70 +1,47 @@
-//! Functions in FROM: files, listings, and what statements in FROM become.
+//! Functions in FROM: files, listings and table macros.
 //!
 //! `table_function` is asked for each call in FROM. Arguments of files and listings must be constants after folding,
-//! since the columns of the result depend on them. Table macros and internal functions over statements (`made`) are
-//! bound here, too. Options of files go to `Relations::file` as texts, names in lower case. Called by `bind::from`.
+//! since the columns of the result depend on them. Options of files go to `Relations::file` as texts, names in lower
+//! case. Called by `bind::from`.
 
 use std::rc::Rc;
 
 use plan::file::{MORE_FILES, READER};
-use sqlparser::ast::{Expr as Ast, FunctionArg, FunctionArgExpr, ObjectName};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::expression::{Clause, ExprBinder};
 use super::from::file_stem;
 use super::function::called_as;
 use super::scope::{Scope, nearest};
-use super::{Binder, Relation, folded, listing};
-use crate::made::PIVOT_OF;
-use crate::made::ROWS_OF;
+use super::{Binder, Relation, arguments, folded, listing};
 
 impl<'a> Binder<'a> {
-    /// Functions that read files, listings, and statements in FROM.
+    /// Functions that read files, listings, and table macros.
     pub(super) fn table_function(
         &mut self,
-        name: &ObjectName,
-        arguments: &'a [FunctionArg],
+        name: &tree::Path,
+        arguments: &'a [tree::Argument],
     ) -> Result<(Relation, String)> {
-        let ident = name.0.last().and_then(|p| p.as_ident());
-        let Some(ident) = ident else {
+        let Some(last) = name.last() else {
             return Err(Error::unsupported("this table function is not supported"));
         };
-        let (function, span) = (folded(ident), ident.span);
+        let (function, span) = (folded(last), last.span);
         let schema = self.schema_of_function(name)?;
         let called = self.macro_form(schema.as_deref(), &function, arguments).filter(|m| m.table);
         if let (Some(schema), None) = (&schema, &called) {
             self.refuse_in_schema(schema, &function, span)?;
         }
         match function.as_str() {
-            ROWS_OF => match arguments {
-                [FunctionArg::Unnamed(FunctionArgExpr::Expr(text))] => {
-                    let text = self.constant(text)?.0;
-                    let text = text.as_text().unwrap_or_default().to_owned();
-                    Ok((self.bind_inspection(text, span)?, "inspected".to_owned()))
-                }
-                _ => Err(Error::internal("a statement in FROM without its text")),
-            },
-            PIVOT_OF => match arguments {
-                [
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(text)),
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(with)),
-                ] => {
-                    let (text, with) = (self.constant(text)?.0, self.constant(with)?.0);
-                    let text = text.as_text().unwrap_or_default().to_owned();
-                    let with = with.as_text().unwrap_or_default().to_owned();
-                    Ok((self.bind_pivot_statement(&text, &with, span)?, "pivot".to_owned()))
-                }
-                _ => Err(Error::internal("a PIVOT without its text")),
-            },
             "read_parquet" | "parquet_scan" | "read_csv" | "read_csv_auto" | "read_json"
             | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl"
             | "read_text" | "read_blob" | "sniff_csv" => self.file_function(&function, arguments, span),
             _ => {
                 if let Some(called) = called {
                     self.count_instance()?;
-                    let idents: Vec<_> = name.0.iter().filter_map(|part| part.as_ident()).collect();
-                    let written = called_as(&idents);
+                    let names: Vec<&tree::Name> = name.names.iter().collect();
+                    let written = called_as(&names);
                     return Ok((self.bind_table_macro(&written, called, arguments, span)?, function));
                 }
                 if function.starts_with("duckdb_")
@@ -109,7 +86,7 @@ impl<'a> Binder<'a> {
     fn system_call(
         &mut self,
         function: &str,
-        arguments: &'a [FunctionArg],
+        arguments: &'a [tree::Argument],
         span: Span,
     ) -> Result<Option<crate::SystemRows>> {
         const OF_FILES: [&str; 5] =
@@ -120,17 +97,13 @@ impl<'a> Binder<'a> {
         }
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list)))
-                    if of_files && values.is_empty() =>
-                {
-                    for file in &list.elem {
+            match self.argument_value(argument) {
+                Some(Ast { kind: AstKind::List { elements, .. }, .. }) if of_files && values.is_empty() => {
+                    for file in elements {
                         values.push(self.constant(file)?.0);
                     }
                 }
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) if !of_files || values.is_empty() => {
-                    values.push(self.constant(value)?.0);
-                }
+                Some(value) if !of_files || values.is_empty() => values.push(self.constant(value)?.0),
                 _ => {
                     let takes = if of_files { "one path in quotes, or a list of such" } else { "an address" };
                     let message = format!("table function {function} takes {takes}");
@@ -145,7 +118,7 @@ impl<'a> Binder<'a> {
     fn file_function(
         &mut self,
         function: &str,
-        arguments: &'a [FunctionArg],
+        given: &'a [tree::Argument],
         span: Span,
     ) -> Result<(Relation, String)> {
         let format = match function {
@@ -155,12 +128,19 @@ impl<'a> Binder<'a> {
         };
         let mut options = vec![(READER.to_owned(), format.to_owned())];
         let mut path = None;
-        for argument in arguments {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list)))
-                    if path.is_none() && !list.elem.is_empty() =>
-                {
-                    for file in &list.elem {
+        for argument in given {
+            // `name = value` is an option as well, as others write it, behind the path.
+            let option = match path.is_none() {
+                true => arguments::named(argument),
+                false => arguments::name_and_value(argument),
+            };
+            if let Some((name, value)) = option {
+                self.file_option(&folded(name), value, &mut options)?;
+                continue;
+            }
+            match self.argument_value(argument).filter(|_| path.is_none()) {
+                Some(Ast { kind: AstKind::List { elements, .. }, .. }) if !elements.is_empty() => {
+                    for file in elements {
                         let file = self.constant(file)?.0;
                         match &path {
                             None => path = Some(file),
@@ -171,25 +151,12 @@ impl<'a> Binder<'a> {
                         }
                     }
                 }
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if path.is_none() => {
-                    path = Some(self.constant(e)?.0);
-                }
-                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
-                    self.file_option(&folded(name), e, &mut options)?;
-                }
-                // `name = value`, as others write it.
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::BinaryOp { left, op, right }))
-                    if *op == sqlparser::ast::BinaryOperator::Eq
-                        && matches!(left.as_ref(), Ast::Identifier(_)) =>
-                {
-                    if let Ast::Identifier(name) = left.as_ref() {
-                        self.file_option(&folded(name), right, &mut options)?;
-                    }
-                }
-                other => {
+                Some(value) => path = Some(self.constant(value)?.0),
+                None => {
+                    let shown = arguments::shown(argument);
                     let error = Error::new(
                         SqlState::UndefinedFunction,
-                        format!("{function} does not take the argument {other}"),
+                        format!("{function} does not take the argument {shown}"),
                     );
                     return Err(self.error_at(error, span));
                 }
@@ -212,17 +179,17 @@ impl<'a> Binder<'a> {
     /// An option of a file: a list is its entries one by one, `{'name': value}` is the name, NUL and the value.
     fn file_option(&mut self, name: &str, value: &'a Ast, options: &mut Vec<(String, String)>) -> Result<()> {
         let known = options.len();
-        match value {
-            Ast::Array(list) => {
-                for entry in &list.elem {
+        match &value.kind {
+            AstKind::List { elements, .. } => {
+                for entry in elements {
                     let value = self.option_value(name, entry)?;
                     options.push((name.to_owned(), value));
                 }
             }
-            Ast::Dictionary(entries) => {
-                for entry in entries {
-                    let value = self.option_value(name, &entry.value)?;
-                    options.push((name.to_owned(), format!("{}\0{value}", entry.key.value)));
+            AstKind::Struct(entries) => {
+                for (key, value) in entries {
+                    let value = self.option_value(name, value)?;
+                    options.push((name.to_owned(), format!("{}\0{value}", key.text)));
                 }
             }
             _ => {

@@ -4,10 +4,8 @@
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, Frame, JoinKind, LogicalPlan, WindowCall, WindowFunction};
-use sqlparser::ast::{
-    Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, TableAlias, Value as AstValue,
-};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::Bound;
@@ -15,13 +13,12 @@ use super::expression::{Clause, ExprBinder};
 use super::nested::{call, extract};
 use super::scope::Scope;
 use super::select::{Item, filtered};
-use super::{Binder, Relation, folded, single_row};
+use super::{Binder, Relation, arguments, folded, single_row};
 use crate::place;
 
 /// Functions in FROM that make rows of a list's elements.
-pub(super) fn expanded(name: &ObjectName) -> Option<String> {
-    let [part] = name.0.as_slice() else { return None };
-    let name = folded(part.as_ident()?);
+pub(super) fn expanded(name: &tree::Path) -> Option<String> {
+    let name = folded(name.single()?);
     (super::set_returning::is_one(&name) || super::set_returning::gives_records(&name)).then_some(name)
 }
 
@@ -110,7 +107,7 @@ impl<'a> Binder<'a> {
     pub(super) fn expanded_json(
         &mut self,
         function: &str,
-        (arguments, alias): (&'a [FunctionArg], Option<&TableAlias>),
+        (arguments, alias): (&'a [tree::Argument], Option<&tree::TableAlias>),
         with_ordinality: bool,
         scope: Rc<Scope>,
         span: Span,
@@ -118,11 +115,12 @@ impl<'a> Binder<'a> {
         let mut binder = ExprBinder::new(self, scope, Clause::Argument);
         let mut bound = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
-                let error = Error::unsupported(format!("{function} does not take the argument {argument}"));
+            let Some(value) = binder.binder.argument_value(argument) else {
+                let shown = arguments::shown(argument);
+                let error = Error::unsupported(format!("{function} does not take the argument {shown}"));
                 return Err(binder.binder.error_at(error, span));
             };
-            bound.push(binder.bind(argument)?);
+            bound.push(binder.bind(value)?);
         }
         let list = match super::set_returning::gives_records(function) {
             true => binder.records(function, bound, alias, span)?,
@@ -245,28 +243,26 @@ fn over(left: LogicalPlan, plan: LogicalPlan, passed: &[(ColumnId, Expr)], is_ou
 
 /// `unnest(value [, recursive := true] [, max_depth := n])`: the value and how many levels are opened.
 fn unnest_arguments(ast: &Ast) -> Option<(&Ast, Option<u32>)> {
-    let Ast::Function(call) = ast else { return None };
-    let [name] = call.name.0.as_slice() else { return None };
-    if !name.as_ident().is_some_and(|i| i.value.eq_ignore_ascii_case("unnest")) || call.over.is_some() {
+    let AstKind::Call(call) = &ast.kind else { return None };
+    if !call.name.single()?.text.eq_ignore_ascii_case("unnest") || call.over.is_some() {
         return None;
     }
-    let FunctionArguments::List(list) = &call.args else { return None };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value)), options @ ..] = list.args.as_slice() else {
+    let (first, options) = arguments::list(call).split_first()?;
+    if first.name.is_some() || first.variadic || arguments::is_star(&first.value) {
         return None;
-    };
+    }
     let mut levels = Some(1);
     for option in options {
-        let FunctionArg::Named { name, arg: FunctionArgExpr::Expr(Ast::Value(given)), .. } = option else {
-            return None;
-        };
-        levels = match (folded(name).as_str(), &given.value) {
-            ("recursive", AstValue::Boolean(true)) => None,
-            ("recursive", AstValue::Boolean(false)) => levels,
-            ("max_depth", AstValue::Number(levels, _)) => Some(levels.parse().ok()?),
+        let (name, value) = arguments::named(option).filter(|_| !option.variadic)?;
+        let AstKind::Literal(given) = &value.kind else { return None };
+        levels = match (folded(name).as_str(), given) {
+            ("recursive", tree::Literal::Bool(true)) => None,
+            ("recursive", tree::Literal::Bool(false)) => levels,
+            ("max_depth", tree::Literal::Number(levels)) => Some(levels.parse().ok()?),
             _ => return None,
         };
     }
-    Some((value, levels))
+    Some((&first.value, levels))
 }
 
 impl<'a> ExprBinder<'_, 'a> {
@@ -274,9 +270,8 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn unnested_items(&mut self, ast: &'a Ast) -> Result<Option<Vec<Item>>> {
         let Some((argument, levels)) = unnest_arguments(ast) else { return Ok(None) };
         let mut at = ast;
-        if let Ast::Function(call) = at
-            && let FunctionArguments::List(list) = &call.args
-            && list.args.len() == 1
+        if let AstKind::Call(call) = &at.kind
+            && arguments::list(call).len() == 1
         {
             at = argument;
         }
@@ -354,9 +349,13 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// `unnest(list)` in the select list: a row for each element. All such calls of a SELECT go side by side.
-    pub(super) fn unnest_call(&mut self, arguments: &'a [FunctionArg], span: Span) -> Result<Bound> {
+    pub(super) fn unnest_call(&mut self, arguments: &'a [tree::Argument], span: Span) -> Result<Bound> {
         let text = self.binder.text;
-        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = arguments else {
+        let argument = match arguments {
+            [one] => self.binder.argument_value(one),
+            _ => None,
+        };
+        let Some(argument) = argument else {
             let error = Error::new(SqlState::UndefinedFunction, "unnest takes one list in a select list")
                 .with_hint("several lists stand in FROM: FROM unnest(a, b) AS t(x, y)");
             return Err(place::at(error, text, span));

@@ -7,7 +7,8 @@
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, LogicalPlan};
-use sqlparser::ast::{Expr as Ast, Values};
+use syntax::Span;
+use syntax::tree::{Expr as Ast, ExprKind as AstKind};
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
@@ -21,26 +22,25 @@ type Row = Vec<Expr>;
 
 impl<'a> Binder<'a> {
     /// VALUES as a relation of its own: columns `column1`, `column2` and so on, each of its rows' common type.
-    pub(super) fn bind_values(&mut self, values: &'a Values, outer: Option<Rc<Scope>>) -> Result<Relation> {
+    pub(super) fn bind_values(&mut self, rows: &'a [Vec<Ast>], outer: Option<Rc<Scope>>) -> Result<Relation> {
         let scope = Rc::new(Scope::new(outer));
-        let width = values.rows.first().map_or(0, |r| r.content.len());
-        let mut columns: Vec<Vec<Bound>> =
-            (0..width).map(|_| Vec::with_capacity(values.rows.len())).collect();
+        let width = rows.first().map_or(0, Vec::len);
+        let mut columns: Vec<Vec<Bound>> = (0..width).map(|_| Vec::with_capacity(rows.len())).collect();
         let mut pending = Vec::new();
-        for row in &values.rows {
-            if row.content.len() != width {
+        for row in rows {
+            if row.len() != width {
                 let error = Error::new(SqlState::SyntaxError, "VALUES lists must all be the same length");
-                return Err(self.error_at(error, row.opening_token.0.span));
+                return Err(self.error_at(error, place_of(self.text, row)));
             }
             let mut binder = ExprBinder::new(self, scope.clone(), Clause::Values);
-            for (ast, column) in row.content.iter().zip(&mut columns) {
+            for (ast, column) in row.iter().zip(&mut columns) {
                 let bound = binder.bind(ast)?;
                 super::check_depth(&bound.expr)?;
                 column.push(bound);
             }
             pending.push(std::mem::take(&mut binder.pending));
         }
-        let mut rows: Vec<Row> = (0..values.rows.len()).map(|_| Vec::with_capacity(width)).collect();
+        let mut made: Vec<Row> = rows.iter().map(|_| Vec::with_capacity(width)).collect();
         let mut output = Vec::with_capacity(width);
         for (at, column) in columns.into_iter().enumerate() {
             let untyped = column.iter().all(|b| b.untyped || b.is_null());
@@ -52,17 +52,17 @@ impl<'a> Binder<'a> {
                 self.untyped.insert(id);
             }
             output.push((Rc::from(name.as_str()), id));
-            rows.iter_mut().zip(exprs).for_each(|(row, e)| row.push(e));
+            made.iter_mut().zip(exprs).for_each(|(row, e)| row.push(e));
         }
         let ids: Vec<ColumnId> = output.iter().map(|(_, id)| *id).collect();
-        let plan = self.rows_plan(rows, pending, ids)?;
+        let plan = self.rows_plan(made, pending, ids)?;
         Ok(Relation { plan, columns: output })
     }
 
     /// INSERT's VALUES: every value is assigned to its column, so that a fault names the value and the column.
     pub(super) fn bind_assigned_values(
         &mut self,
-        values: &'a Values,
+        rows: &'a [Vec<Ast>],
         info: &RelationInfo,
         targets: &[usize],
     ) -> Result<Relation> {
@@ -72,18 +72,17 @@ impl<'a> Binder<'a> {
         // A default that is computed for each row is so above all rows, unless some are given a value.
         let late = |at: usize| !targets.contains(&at) && defaults[at].as_literal().is_none();
         let late: Vec<usize> = (0..fields.len()).filter(|at| late(*at)).collect();
-        let mut rows = Vec::with_capacity(values.rows.len());
-        let mut pending = Vec::with_capacity(values.rows.len());
+        let mut made = Vec::with_capacity(rows.len());
+        let mut pending = Vec::with_capacity(rows.len());
         let mut nullable = vec![false; fields.len()];
-        for row in &values.rows {
-            let given = &row.content;
+        for given in rows {
             if given.len() != targets.len() {
                 let more = if given.len() > targets.len() { "expressions" } else { "target columns" };
                 let error = Error::new(
                     SqlState::SyntaxError,
                     format!("INSERT has more {more}: {} for {}", given.len(), targets.len()),
                 );
-                return Err(self.error_at(error, row.opening_token.0.span));
+                return Err(self.error_at(error, place_of(self.text, given)));
             }
             let mut binder = ExprBinder::new(self, scope.clone(), Clause::Values);
             let mut out: Row = defaults.clone();
@@ -102,7 +101,7 @@ impl<'a> Binder<'a> {
                 *flag = *flag || self.nullable(expr);
             }
             let early = out.into_iter().enumerate().filter(|(at, _)| !late.contains(at));
-            rows.push(early.map(|(_, expr)| expr).collect());
+            made.push(early.map(|(_, expr)| expr).collect());
         }
         let ids: Vec<ColumnId> = fields
             .iter()
@@ -110,7 +109,7 @@ impl<'a> Binder<'a> {
             .map(|(f, nullable)| self.columns.add(f.name.clone(), f.ty, nullable))
             .collect();
         let early = ids.iter().enumerate().filter(|(at, _)| !late.contains(at)).map(|(_, id)| *id);
-        let mut plan = self.rows_plan(rows, pending, early.collect())?;
+        let mut plan = self.rows_plan(made, pending, early.collect())?;
         if !late.is_empty() {
             let computed = late.iter().map(|at| (ids[*at], defaults[*at].clone())).collect();
             plan = self.beside(plan, computed);
@@ -199,5 +198,19 @@ impl<'a> Binder<'a> {
 
 /// The keyword DEFAULT.
 pub(crate) fn is_default(ast: &Ast) -> bool {
-    matches!(strip(ast), Ast::Identifier(i) if i.quote_style.is_none() && i.value.eq_ignore_ascii_case("default"))
+    matches!(strip(ast).kind, AstKind::Default)
+}
+
+/// Where errors about a row of VALUES point at.
+fn place_of(text: &str, row: &[Ast]) -> Span {
+    row.first().map(|first| opening(text, first.span)).unwrap_or_default()
+}
+
+/// The bracket before what stands first in it; without one, what stands there.
+pub(super) fn opening(text: &str, first: Span) -> Span {
+    let before = text.as_bytes().get(..first.start as usize).unwrap_or_default().trim_ascii_end();
+    match before.last() {
+        Some(b'(') => Span::new(before.len() as u32 - 1, before.len() as u32),
+        _ => first,
+    }
 }

@@ -13,25 +13,22 @@ use plan::{
     Arithmetic, Exclusion, Expr, Frame, FrameBound, FrameUnit, LogicalPlan, SortKey, WindowCall,
     WindowFunction,
 };
-use sqlparser::ast::{
-    Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    Ident, NamedWindowDefinition, NamedWindowExpr, NullTreatment, OrderByExpr, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowSpec, WindowType,
-};
-use sqlparser::tokenizer::{Location, Span};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal};
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::packing::{AggregateArguments, Packed};
-use super::{Binder, aggregate, folded, literal, operator};
+use super::query::order_value;
+use super::{Binder, aggregate, arguments, folded, literal, operator};
 use crate::place;
 
 /// The window calls of one SELECT.
 #[derive(Default)]
 pub(crate) struct Windows<'a> {
     /// The definitions of the WINDOW clause.
-    pub named: &'a [NamedWindowDefinition],
+    pub named: &'a [(tree::Name, tree::WindowSpec)],
     /// The calls bound so far.
     pub calls: Vec<BoundWindow>,
 }
@@ -66,9 +63,8 @@ impl BoundWindow {
 /// A window with the windows it builds on put in.
 struct Spec<'a> {
     partition: &'a [Ast],
-    order: &'a [OrderByExpr],
-    frame: Option<&'a WindowFrame>,
-    exclusion: Option<Exclusion>,
+    order: &'a [tree::OrderItem],
+    frame: Option<&'a tree::Frame>,
     span: Span,
 }
 
@@ -97,9 +93,8 @@ pub(crate) fn is_window_function(name: &str) -> bool {
 }
 
 /// Whether the arguments of a call have an order of their own.
-fn ordered_arguments(call: &Call) -> bool {
-    let FunctionArguments::List(list) = &call.args else { return false };
-    list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)))
+fn ordered_arguments(call: &tree::Call) -> bool {
+    call.arguments.as_ref().is_some_and(|arguments| !arguments.order_by.is_empty())
 }
 
 fn windowing(message: impl Into<String>) -> Error {
@@ -111,8 +106,8 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn window(
         &mut self,
         name: &str,
-        call: &'a Call,
-        over: &'a WindowType,
+        call: &'a tree::Call,
+        over: &'a tree::Over,
         span: Span,
     ) -> Result<Bound> {
         self.window_of(name, call, over, None, span)
@@ -122,8 +117,8 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn window_of_external(
         &mut self,
         name: &str,
-        call: &'a Call,
-        over: &'a WindowType,
+        call: &'a tree::Call,
+        over: &'a tree::Over,
         pack: &Arc<ExternalFunction>,
         span: Span,
     ) -> Result<Bound> {
@@ -133,8 +128,8 @@ impl<'a> ExprBinder<'_, 'a> {
     fn window_of(
         &mut self,
         name: &str,
-        call: &'a Call,
-        over: &'a WindowType,
+        call: &'a tree::Call,
+        over: &'a tree::Over,
         pack: Option<&Arc<ExternalFunction>>,
         span: Span,
     ) -> Result<Bound> {
@@ -203,28 +198,18 @@ impl<'a> ExprBinder<'_, 'a> {
     fn bound_window(
         &mut self,
         (name, pack): (&str, Option<&Arc<ExternalFunction>>),
-        call: &'a Call,
-        over: &'a WindowType,
-        named: &'a [NamedWindowDefinition],
+        call: &'a tree::Call,
+        over: &'a tree::Over,
+        named: &'a [(tree::Name, tree::WindowSpec)],
         span: Span,
     ) -> Result<BoundWindow> {
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
         let spec = match over {
-            WindowType::NamedWindow(ident) => self.named_window(ident, named, named.len())?,
-            WindowType::WindowSpec(spec) => {
-                let exclusion = self.binder.exclusion(span.start);
-                self.window_spec(spec, named, named.len(), exclusion, span)?
-            }
+            tree::Over::Name(name) => self.named_window(name, named, named.len())?,
+            tree::Over::Spec(spec) => self.window_spec(spec, named, named.len(), span)?,
         };
-        let mut ignore_nulls = call.null_treatment == Some(NullTreatment::IgnoreNulls);
-        if let FunctionArguments::List(list) = &call.args {
-            for clause in &list.clauses {
-                if let FunctionArgumentClause::IgnoreOrRespectNulls(treatment) = clause {
-                    ignore_nulls = *treatment == NullTreatment::IgnoreNulls;
-                }
-            }
-        }
+        let mut ignore_nulls = call.nulls == Some(tree::NullTreatment::Ignore);
         // With an order of its own a first value is that of the aggregate, over the frame's rows.
         let of_its_order = ordered_arguments(call);
         let name = match name {
@@ -306,20 +291,15 @@ impl<'a> ExprBinder<'_, 'a> {
         let mut order = Vec::with_capacity(spec.order.len());
         let mut keys = Vec::with_capacity(spec.order.len());
         for item in spec.order {
-            let key = self.bind(&item.expr)?;
+            let key = self.bind(order_value(text, item)?)?;
             super::check_depth(&key.expr)?;
-            order.push(self.binder.sort_key(key.expr.clone(), item.options));
+            order.push(self.binder.sort_key(key.expr.clone(), item));
             keys.push(key);
         }
         let mut frame = match spec.frame {
             None => Frame::standard(),
             Some(written) => self.frame(written, &keys, &order, spec.span)?,
         };
-        if spec.frame.is_none() && spec.exclusion.is_some() {
-            let error = Error::new(SqlState::SyntaxError, "EXCLUDE stands behind ROWS, RANGE or GROUPS");
-            return Err(place::at(error, text, spec.span));
-        }
-        frame.exclusion = spec.exclusion.unwrap_or_default();
         // Literals order nothing.
         order.retain(|k| k.expr.as_literal().is_none());
         if !function.uses_frame() {
@@ -346,35 +326,30 @@ impl<'a> ExprBinder<'_, 'a> {
     fn window_arguments(
         &mut self,
         function: &WindowFunction,
-        call: &'a Call,
+        call: &'a tree::Call,
         span: Span,
     ) -> Result<(Vec<Expr>, Type)> {
         use WindowFunction as F;
         let text = self.binder.text;
         let name = function.name();
         let mut bound = Vec::new();
-        if let FunctionArguments::List(list) = &call.args {
-            if list.duplicate_treatment.is_some() {
+        if let Some(tree::Arguments { distinct, list, order_by: _, limit }) = &call.arguments {
+            if distinct.is_some() {
                 let error = Error::unsupported("DISTINCT is not supported for window functions");
                 return Err(place::at(error, text, span));
             }
-            let other = |clause: &&FunctionArgumentClause| {
-                !matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_))
-            };
-            if let Some(clause) = list.clauses.iter().find(other) {
-                let error = Error::unsupported(format!("{clause} inside {name} is not supported"));
+            if let Some(limit) = limit {
+                let error = Error::unsupported(format!("LIMIT {limit} inside {name} is not supported"));
                 return Err(place::at(error, text, span));
             }
-            for argument in &list.args {
-                match argument {
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => bound.push(self.bind(e)?),
-                    other => {
-                        let error = Error::unsupported(format!(
-                            "function {name}: the argument {other} is not supported"
-                        ));
-                        return Err(place::at(error, text, span));
-                    }
-                }
+            for argument in list {
+                let Some(value) = self.binder.argument_value(argument) else {
+                    let shown = arguments::shown(argument);
+                    let error =
+                        Error::unsupported(format!("function {name}: the argument {shown} is not supported"));
+                    return Err(place::at(error, text, span));
+                };
+                bound.push(self.bind(value)?);
             }
         }
         let wanted = match function {
@@ -440,11 +415,11 @@ impl<'a> ExprBinder<'_, 'a> {
     /// The window of that name among the first `visible` definitions.
     fn named_window(
         &mut self,
-        ident: &Ident,
-        named: &'a [NamedWindowDefinition],
+        window: &tree::Name,
+        named: &'a [(tree::Name, tree::WindowSpec)],
         visible: usize,
     ) -> Result<Spec<'a>> {
-        let name = folded(ident);
+        let name = folded(window);
         let Some(at) = named[..visible].iter().position(|w| folded(&w.0) == name) else {
             let error = Error::new(SqlState::UndefinedObject, format!("window \"{name}\" does not exist"));
             let names: Vec<String> = named[..visible].iter().map(|w| folded(&w.0)).collect();
@@ -452,33 +427,22 @@ impl<'a> ExprBinder<'_, 'a> {
                 Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
                 None => error.with_hint("define it with WINDOW name AS (...)"),
             };
-            return Err(self.binder.error_at(error, ident.span));
+            return Err(self.binder.error_at(error, window.span));
         };
-        match &named[at].1 {
-            NamedWindowExpr::NamedWindow(other) => self.named_window(other, named, at),
-            NamedWindowExpr::WindowSpec(spec) => {
-                let exclusion = self.binder.exclusion(named[at].0.span.start);
-                self.window_spec(spec, named, at, exclusion, named[at].0.span)
-            }
-        }
+        let (name, spec) = &named[at];
+        self.window_spec(spec, named, at, name.span)
     }
 
     fn window_spec(
         &mut self,
-        spec: &'a WindowSpec,
-        named: &'a [NamedWindowDefinition],
+        spec: &'a tree::WindowSpec,
+        named: &'a [(tree::Name, tree::WindowSpec)],
         visible: usize,
-        exclusion: Option<Exclusion>,
         span: Span,
     ) -> Result<Spec<'a>> {
-        let mut own = Spec {
-            partition: &spec.partition_by,
-            order: &spec.order_by,
-            frame: spec.window_frame.as_ref(),
-            exclusion,
-            span,
-        };
-        let Some(base) = &spec.window_name else { return Ok(own) };
+        let tree::WindowSpec { base, partition_by, order_by, frame, span: _ } = spec;
+        let mut own = Spec { partition: partition_by, order: order_by, frame: frame.as_ref(), span };
+        let Some(base) = base else { return Ok(own) };
         let name = folded(base);
         let base_spec = self.named_window(base, named, visible)?;
         let refuse = |message: String| self.binder.error_at(windowing(message), base.span);
@@ -500,31 +464,36 @@ impl<'a> ExprBinder<'_, 'a> {
 
     fn frame(
         &mut self,
-        written: &'a WindowFrame,
+        written: &'a tree::Frame,
         keys: &[Bound],
         order: &[SortKey],
         span: Span,
     ) -> Result<Frame> {
-        use WindowFrameBound as W;
+        use tree::FrameBound as W;
+        let tree::Frame { unit, start, end, exclusion } = written;
         let text = self.binder.text;
         let refuse = |message: &str| place::at(windowing(message), text, span);
-        let unit = match written.units {
-            WindowFrameUnits::Rows => FrameUnit::Rows,
-            WindowFrameUnits::Range => FrameUnit::Range,
-            WindowFrameUnits::Groups => FrameUnit::Groups,
+        let unit = match unit {
+            tree::FrameUnit::Rows => FrameUnit::Rows,
+            tree::FrameUnit::Range => FrameUnit::Range,
+            tree::FrameUnit::Groups => FrameUnit::Groups,
+        };
+        let exclusion = match exclusion {
+            Some(tree::FrameExclusion::CurrentRow) => Exclusion::CurrentRow,
+            Some(tree::FrameExclusion::Group) => Exclusion::Group,
+            Some(tree::FrameExclusion::Ties) => Exclusion::Ties,
+            Some(tree::FrameExclusion::NoOthers) | None => Exclusion::NoOthers,
         };
         if unit == FrameUnit::Groups && order.is_empty() {
             return Err(refuse("GROUPS mode requires an ORDER BY clause"));
         }
-        let current = W::CurrentRow;
-        let (start, end) = (&written.start_bound, written.end_bound.as_ref().unwrap_or(&current));
-        if matches!(start, W::Following(None)) {
+        if matches!(start, W::UnboundedFollowing) {
             return Err(refuse("frame start cannot be UNBOUNDED FOLLOWING"));
         }
-        if matches!(end, W::Preceding(None)) {
+        if matches!(end, Some(W::UnboundedPreceding)) {
             return Err(refuse("frame end cannot be UNBOUNDED PRECEDING"));
         }
-        match (start, end) {
+        match (start, end.as_ref().unwrap_or(&W::CurrentRow)) {
             (W::CurrentRow, W::Preceding(_)) => {
                 return Err(refuse("frame starting from current row cannot have preceding rows"));
             }
@@ -536,11 +505,11 @@ impl<'a> ExprBinder<'_, 'a> {
         let mut bound = |bound: &'a W| -> Result<FrameBound> {
             let (offset, preceding) = match bound {
                 W::CurrentRow => return Ok(FrameBound::CurrentRow),
-                W::Preceding(None) | W::Following(None) => return Ok(FrameBound::Unbounded),
-                W::Preceding(Some(offset)) => (offset, true),
-                W::Following(Some(offset)) => (offset, false),
+                W::UnboundedPreceding | W::UnboundedFollowing => return Ok(FrameBound::Unbounded),
+                W::Preceding(offset) => (offset, true),
+                W::Following(offset) => (offset, false),
             };
-            let offset = self.bind(offset)?;
+            let offset = self.distance(offset)?;
             if unit == FrameUnit::Range {
                 return self.range_bound(offset, preceding, keys, order, span);
             }
@@ -559,15 +528,20 @@ impl<'a> ExprBinder<'_, 'a> {
                 None => Err(place::at(Error::unsupported("a frame's offset must be a constant"), text, at)),
             }
         };
-        let start = match start {
-            W::CurrentRow => FrameBound::CurrentRow,
-            _ => bound(&written.start_bound)?,
-        };
-        let end = match &written.end_bound {
+        let start = bound(start)?;
+        let end = match end {
             None => FrameBound::CurrentRow,
             Some(end) => bound(end)?,
         };
-        Ok(Frame { unit, start, end, exclusion: Exclusion::NoOthers })
+        Ok(Frame { unit, start, end, exclusion })
+    }
+
+    /// How far a frame's bound is away; a text is an interval.
+    fn distance(&mut self, distance: &'a Ast) -> Result<Bound> {
+        match &distance.kind {
+            AstKind::Literal(Literal::Text(_)) => self.interval_of(distance, None),
+            _ => self.bind(distance),
+        }
     }
 
     /// `x PRECEDING` and `x FOLLOWING` by value: the key that the frame ends at, as an expression of the row's own.
@@ -632,21 +606,16 @@ fn is_negative(value: &Value) -> bool {
 
 impl Binder<'_> {
     /// A WINDOW clause defines each of its names once.
-    pub(super) fn windows_once(&self, named: &[NamedWindowDefinition]) -> Result<()> {
+    pub(super) fn windows_once(&self, named: &[(tree::Name, tree::WindowSpec)]) -> Result<()> {
         let mut known = HashSet::new();
-        for definition in named {
-            let name = folded(&definition.0);
+        for (written, _) in named {
+            let name = folded(written);
             if !known.insert(name.clone()) {
                 let error = windowing(format!("window \"{name}\" is already defined"));
-                return Err(self.error_at(error, definition.0.span));
+                return Err(self.error_at(error, written.span));
             }
         }
         Ok(())
-    }
-
-    /// What EXCLUDE says in the window of the function, or under the name, that begins there.
-    fn exclusion(&self, at: Location) -> Option<Exclusion> {
-        self.exclusions.iter().find(|(place, _)| *place == at).map(|(_, e)| *e)
     }
 
     /// Window nodes on top of `plan`. Calls over the same partitions share a node where one's order begins with the

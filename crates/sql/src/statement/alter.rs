@@ -5,49 +5,60 @@
 //! SET (...) becomes `Statement::Reorganize`. Called by `Context::plan`.
 
 use plan::statement::{AlterAction, CommentTarget, ObjectName, Statement};
-use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, ColumnOption,
-    CommentObject, DataType, DropBehavior, Expr as Ast, Ident, ObjectName as NameSyntax, RenameTableNameKind,
-    SqlOption,
+use syntax::tree::{
+    AlterTable, ColumnChange, ColumnClauseKind, ColumnDef, Comment, Constraint, Expr as Ast, Name,
+    ObjectKind, Path, SetOption, TableChange, TypeName,
 };
 use types::{Error, Field, Result, SqlState, Type, Value};
 
-use super::Context;
 use super::alter_fields::{self, Rebuilt};
+use super::clauses::in_brackets;
 use super::create::spelled;
+use super::drop::kind_name;
+use super::{Context, refused};
 use crate::bind::{Retyped, folded};
 use crate::data_type::{self, Limit};
 use crate::place::Placed;
 use crate::{RelationInfo, place};
 
-impl Context<'_> {
+/// ALTER of a kind of object that is not altered.
+pub(super) fn unknown_kind(kind: ObjectKind) -> Error {
+    Error::unsupported(format!("ALTER {} is not supported", kind_name(kind))).at(place::START)
+}
+
+/// What ALTER TABLE does not have here.
+fn unknown_change(change: &str) -> Error {
+    Error::unsupported(format!("ALTER TABLE {change} is not supported")).at(place::START)
+}
+
+impl<'a> Context<'a> {
     /// ALTER TABLE, and ALTER VIEW where the name is a view's.
-    pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<Statement> {
-        if alter.location.is_some() || alter.on_cluster.is_some() || alter.table_type.is_some() {
-            return Err(Error::unsupported("this form of ALTER TABLE is not supported").at(place::START));
-        }
-        let (name, span) = self.existing_name(&alter.name)?;
-        if self.alter_view || self.relations.view(name.schema.as_deref(), &name.name).is_some() {
+    pub(super) fn alter_table(&self, alter: &'a AlterTable) -> Result<Statement> {
+        // No table has others that inherit from it, with ONLY or without.
+        let AlterTable { view, if_exists, only: _, name: written, changes, span: _ } = alter;
+        changes.iter().try_for_each(|change| self.refuse_change(change))?;
+        let (name, span) = self.existing_name(written)?;
+        if *view || self.relations.view(name.schema.as_deref(), &name.name).is_some() {
             return self.alter_view(alter);
         }
         let found = self.relations.table(name.schema.as_deref(), &name.name).map_err(|e| self.at(e, span))?;
         let info = match found {
             Some(info) => info,
-            None if alter.if_exists => {
+            None if *if_exists => {
                 return Ok(Statement::AlterTable { name, table: None, actions: vec![] });
             }
             None => {
                 return Err(self.at(self.binder().unknown_table(name.schema.as_deref(), &name.name), span));
             }
         };
-        if let [Operation::SetOptionsParens { options }] = alter.operations.as_slice() {
-            return self.reorganize(name, &info, options);
+        if let [TableChange::SetOptions(options, condition)] = changes.as_slice() {
+            return self.reorganize((name, written), &info, options, condition.as_ref());
         }
-        if alter.operations.iter().any(alter_fields::is_path) {
-            return self.alter_fields(name, info, &alter.operations);
+        if changes.iter().any(alter_fields::is_path) {
+            return self.alter_fields(name, info, changes);
         }
-        let retyped: Vec<Retype<'_>> = alter.operations.iter().filter_map(retype).collect();
-        if retyped.len() == alter.operations.len() {
+        let retyped: Vec<Retype<'a>> = changes.iter().filter_map(retype).collect();
+        if retyped.len() == changes.len() {
             return self.alter_types(name, info, &retyped);
         }
         if !retyped.is_empty() {
@@ -55,134 +66,209 @@ impl Context<'_> {
                 .with_hint("give it an ALTER TABLE of its own")
                 .at(place::START));
         }
-        let mut actions = Vec::with_capacity(alter.operations.len());
-        for operation in &alter.operations {
-            self.alter_action(operation, &info, &mut actions)?;
+        let mut actions = Vec::with_capacity(changes.len());
+        for change in changes {
+            self.alter_action(change, &info, &mut actions)?;
         }
         Ok(Statement::AlterTable { name, table: Some(info.id), actions })
     }
 
-    fn reorganize(&self, name: ObjectName, info: &RelationInfo, options: &[SqlOption]) -> Result<Statement> {
+    /// Changes that none has here, whatever the table.
+    fn refuse_change(&self, change: &TableChange) -> Result<()> {
+        match change {
+            TableChange::AddColumn { if_not_exists: _, within: _, column } => self.refuse_column(column),
+            TableChange::AddConstraint(constraint) => self.refuse_constraint(constraint),
+            TableChange::AlterColumn(column, change) => self.refuse_column_change(column, change),
+            TableChange::SetSchema(_) => Err(unknown_change("SET SCHEMA")),
+            TableChange::ResetOptions(_) => Err(unknown_change("RESET")),
+            TableChange::SetSorted(_) => Err(unknown_change("SET PARTITIONED BY and SORTED BY")),
+            TableChange::Other(words) => {
+                let words: Vec<String> = words.iter().take(2).map(|word| word.text.to_uppercase()).collect();
+                Err(unknown_change(&words.join(" ")))
+            }
+            TableChange::DropColumn { .. }
+            | TableChange::DropConstraint { .. }
+            | TableChange::Rename(_)
+            | TableChange::RenameColumn(..)
+            | TableChange::RenameConstraint(..)
+            | TableChange::SetOptions(..)
+            | TableChange::ValidateConstraint(_)
+            | TableChange::OwnerTo(_) => Ok(()),
+        }
+    }
+
+    fn refuse_column_change(&self, column: &Name, change: &ColumnChange) -> Result<()> {
+        let refuse = |what: &str| Err(self.unsupported(format!("ALTER COLUMN {column} {what}"), column.span));
+        match change {
+            ColumnChange::Type { collate: Some(_), .. } => refuse("TYPE with COLLATE"),
+            ColumnChange::Type { ty: None, .. } => refuse("TYPE without a type"),
+            ColumnChange::DropIdentity { if_exists: _ } => refuse("DROP IDENTITY"),
+            ColumnChange::DropExpression { if_exists: _ } => refuse("DROP EXPRESSION"),
+            ColumnChange::Statistics(_) => refuse("SET STATISTICS"),
+            ColumnChange::AddIdentity { always: _, options } => self.refuse_identity(options, column.span),
+            ColumnChange::Type { set_data: _, ty: Some(_), collate: None, using: _ }
+            | ColumnChange::SetDefault(_)
+            | ColumnChange::DropDefault
+            | ColumnChange::SetNotNull
+            | ColumnChange::DropNotNull => Ok(()),
+        }
+    }
+
+    fn reorganize(
+        &self,
+        (name, written): (ObjectName, &Path),
+        info: &RelationInfo,
+        options: &[SetOption],
+        condition: Option<&'a Ast>,
+    ) -> Result<Statement> {
         let options = self.option_values(options)?;
-        let rows = match &self.parsed.alter_condition {
+        let rows = match condition.map(|condition| self.rows_where(written, condition)).transpose()? {
             None => None,
-            Some(delete) => match crate::plan_one(delete, self.relations)? {
-                Statement::Modify(rows) => Some(rows),
-                _ => return Err(Error::internal("a condition of ALTER TABLE is no condition")),
-            },
+            Some(Statement::Modify(rows)) => Some(rows),
+            Some(_) => return Err(Error::internal("a condition of ALTER TABLE is no condition")),
         };
         Ok(Statement::Reorganize { name, table: info.id, options, rows })
     }
 
     fn alter_action(
         &self,
-        operation: &Operation,
+        change: &'a TableChange,
         info: &RelationInfo,
         actions: &mut Vec<AlterAction>,
     ) -> Result<()> {
-        match operation {
-            Operation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
-                actions.push(self.add_column(column_def, *if_not_exists)?);
+        match change {
+            TableChange::AddColumn { if_not_exists, within: _, column } => {
+                actions.push(self.add_column(column, *if_not_exists)?);
             }
-            Operation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
-                let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
-                for name in column_names {
-                    let span = name.span;
-                    let name = spelled(info.columns.fields(), name).placed(self.text, span)?;
-                    let dropped =
-                        |at: usize| column_names.iter().any(|n| folded(n) == info.columns.fields()[at].name);
-                    let mut users = self.generated_from(info, &name)?;
-                    users.retain(|at| !dropped(*at));
-                    if let (Some(user), false) = (users.first(), cascade) {
-                        let user = &info.columns.fields()[*user].name;
-                        let message = format!("cannot drop column \"{name}\": other objects depend on it");
-                        let error = Error::new(SqlState::DependentObjectsStillExist, message)
-                            .with_detail(format!("Column \"{user}\" is generated from it."))
-                            .with_hint("drop the generated column first, or use CASCADE");
-                        return Err(self.at(error, span));
-                    }
-                    // What is generated from those goes as well; the same column may be reached twice.
-                    while let Some(at) = users.pop() {
-                        let user = info.columns.fields()[at].name.clone();
-                        users.extend(self.generated_from(info, &user)?);
-                        actions.push(AlterAction::DropColumn { name: user, if_exists: true, cascade });
-                    }
-                    actions.push(AlterAction::DropColumn { name, if_exists: *if_exists, cascade });
-                }
+            TableChange::DropColumn { if_exists, name, cascade } => {
+                let cascade = *cascade == Some(true);
+                let Some(column) = name.last() else { return Err(Error::internal("no column is dropped")) };
+                self.drop_column(column, *if_exists, cascade, info, actions)?;
             }
-            Operation::RenameColumn { old_column_name, new_column_name } => {
-                let from = spelled(info.columns.fields(), old_column_name)
-                    .placed(self.text, old_column_name.span)?;
-                let to = folded(new_column_name);
+            TableChange::RenameColumn(from, to) => {
+                let Some(column) = from.last() else { return Err(Error::internal("no column is renamed")) };
+                let from = spelled(info.columns.fields(), column).placed(self.text, column.span)?;
+                let to = folded(to);
                 if let Some(user) = self.generated_from(info, &from)?.first() {
                     let user = &info.columns.fields()[*user].name;
                     let error = Error::unsupported(format!(
                         "column \"{from}\" cannot be renamed: column \"{user}\" is generated from it"
                     ));
-                    return Err(self.at(error, old_column_name.span));
+                    return Err(self.at(error, column.span));
                 }
                 actions.push(AlterAction::RenameColumn { from, to });
             }
-            Operation::RenameTable { table_name: RenameTableNameKind::To(to) } => {
+            TableChange::Rename(to) => {
                 actions.push(AlterAction::RenameTable { to: self.simple_name(to)? });
             }
-            Operation::AlterColumn { column_name, op } => {
-                let column =
-                    spelled(info.columns.fields(), column_name).placed(self.text, column_name.span)?;
-                let generated = info.columns.position(&column).is_some_and(|at| info.is_generated(at));
-                let default =
-                    matches!(op, AlterColumnOperation::DropDefault | AlterColumnOperation::SetDefault { .. });
-                if generated && default {
-                    let message =
-                        format!("column \"{column}\" of relation \"{}\" is a generated column", info.name);
-                    return Err(self.at(Error::new(SqlState::SyntaxError, message), column_name.span));
-                }
-                actions.push(match op {
-                    AlterColumnOperation::SetNotNull => AlterAction::SetNotNull { column },
-                    AlterColumnOperation::DropNotNull => AlterAction::DropNotNull { column },
-                    AlterColumnOperation::DropDefault => AlterAction::SetDefault { column, default: None },
-                    AlterColumnOperation::SetDefault { value } => {
-                        let default = match info.columns.fields().iter().find(|f| f.name == column) {
-                            Some(field) => Some(self.default_text(value, field)?),
-                            // The column's name is looked for when the table is changed.
-                            None => None,
-                        };
-                        AlterAction::SetDefault { column, default }
-                    }
-                    other => {
-                        return Err(self.at(
-                            Error::unsupported(format!("ALTER COLUMN {other} is not supported")),
-                            column_name.span,
-                        ));
-                    }
-                });
+            TableChange::AlterColumn(column, change) => {
+                actions.push(self.alter_column(column, change, info)?);
             }
-            Operation::AddConstraint { constraint, .. } => {
-                let (name, key) = self.added_key(constraint, info)?;
-                actions.push(AlterAction::AddConstraint { name, key });
+            TableChange::AddConstraint(constraint) => {
+                actions.push(self.add_constraint(constraint, info)?);
             }
-            Operation::DropConstraint { if_exists, name, drop_behavior } => {
-                let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
-                let name = folded(name);
+            TableChange::DropConstraint { if_exists, name, cascade } => {
+                let (name, cascade) = (folded(name), *cascade == Some(true));
                 actions.push(AlterAction::DropConstraint { name, if_exists: *if_exists, cascade });
             }
-            other => {
-                let shown = other.to_string();
-                let verb: Vec<&str> = shown.split_whitespace().take(2).collect();
-                let message = format!("ALTER TABLE {} is not supported", verb.join(" "));
-                return Err(Error::unsupported(message).at(place::START));
+            TableChange::SetOptions(options, _) => {
+                let first = options.first().map(|option| option.name.to_string()).unwrap_or_default();
+                return Err(unknown_change(&format!("SET ({first}")));
             }
+            TableChange::RenameConstraint(..) => return Err(unknown_change("RENAME CONSTRAINT")),
+            TableChange::ValidateConstraint(_) => return Err(unknown_change("VALIDATE CONSTRAINT")),
+            TableChange::OwnerTo(_) => return Err(unknown_change("OWNER TO")),
+            TableChange::SetSchema(_)
+            | TableChange::ResetOptions(_)
+            | TableChange::SetSorted(_)
+            | TableChange::Other(_) => return self.refuse_change(change),
         }
         Ok(())
     }
 
-    fn add_column(&self, column: &ColumnDef, if_not_exists: bool) -> Result<AlterAction> {
+    /// ADD CONSTRAINT; rows that are there are checked, with NOT VALID or without.
+    fn add_constraint(&self, constraint: &'a Constraint, info: &RelationInfo) -> Result<AlterAction> {
+        let (name, key) = self.added_key(constraint, info)?;
+        Ok(AlterAction::AddConstraint { name, key })
+    }
+
+    fn drop_column(
+        &self,
+        column: &Name,
+        if_exists: bool,
+        cascade: bool,
+        info: &RelationInfo,
+        actions: &mut Vec<AlterAction>,
+    ) -> Result<()> {
+        let name = spelled(info.columns.fields(), column).placed(self.text, column.span)?;
+        let mut users = self.generated_from(info, &name)?;
+        users.retain(|at| folded(column) != info.columns.fields()[*at].name);
+        if let (Some(user), false) = (users.first(), cascade) {
+            let user = &info.columns.fields()[*user].name;
+            let message = format!("cannot drop column \"{name}\": other objects depend on it");
+            let error = Error::new(SqlState::DependentObjectsStillExist, message)
+                .with_detail(format!("Column \"{user}\" is generated from it."))
+                .with_hint("drop the generated column first, or use CASCADE");
+            return Err(self.at(error, column.span));
+        }
+        // What is generated from those goes as well; the same column may be reached twice.
+        while let Some(at) = users.pop() {
+            let user = info.columns.fields()[at].name.clone();
+            users.extend(self.generated_from(info, &user)?);
+            actions.push(AlterAction::DropColumn { name: user, if_exists: true, cascade });
+        }
+        actions.push(AlterAction::DropColumn { name, if_exists, cascade });
+        Ok(())
+    }
+
+    fn alter_column(
+        &self,
+        written: &Name,
+        change: &ColumnChange,
+        info: &RelationInfo,
+    ) -> Result<AlterAction> {
+        let column = spelled(info.columns.fields(), written).placed(self.text, written.span)?;
+        let generated = info.columns.position(&column).is_some_and(|at| info.is_generated(at));
+        let default = matches!(change, ColumnChange::DropDefault | ColumnChange::SetDefault(_));
+        if generated && default {
+            let message = format!("column \"{column}\" of relation \"{}\" is a generated column", info.name);
+            return Err(self.wrong(message, written.span));
+        }
+        Ok(match change {
+            ColumnChange::SetNotNull => AlterAction::SetNotNull { column },
+            ColumnChange::DropNotNull => AlterAction::DropNotNull { column },
+            ColumnChange::DropDefault => AlterAction::SetDefault { column, default: None },
+            ColumnChange::SetDefault(value) => {
+                let default = match info.columns.fields().iter().find(|f| f.name == column) {
+                    Some(field) => Some(self.default_text(value, field)?),
+                    // The column's name is looked for when the table is changed.
+                    None => None,
+                };
+                AlterAction::SetDefault { column, default }
+            }
+            ColumnChange::AddIdentity { always, options } => {
+                let when = if *always { "ALWAYS" } else { "BY DEFAULT" };
+                let shown = format!("ADD GENERATED {when} AS IDENTITY{}", in_brackets(options));
+                return Err(self.unsupported(format!("ALTER COLUMN {shown}"), written.span));
+            }
+            ColumnChange::Type { .. }
+            | ColumnChange::DropIdentity { .. }
+            | ColumnChange::DropExpression { .. }
+            | ColumnChange::Statistics(_) => {
+                return Err(Error::internal("a change of a column that is none of these"));
+            }
+        })
+    }
+
+    fn add_column(&self, column: &'a ColumnDef, if_not_exists: bool) -> Result<AlterAction> {
         let mut options = plan::statement::TableOptions::default();
         let field = self.column(column, &mut options)?;
-        if let (_, Some(limit @ Limit::Length(_))) = data_type::limited(&column.data_type) {
-            return Err(self.at(data_type::refuse_limit(&column.data_type, limit), column.name.span));
+        if let Some(ty) = &column.ty
+            && let (_, Some(limit @ Limit::Length(_))) = data_type::limited(ty)
+        {
+            return Err(self.at(data_type::refuse_limit(ty, limit), column.name.span));
         }
-        let checked = column.options.iter().any(|o| matches!(o.option, ColumnOption::Check(_)));
+        let checked = column.clauses.iter().any(|clause| matches!(clause.kind, ColumnClauseKind::Check(_)));
         if checked {
             let error = Error::unsupported("a column with a CHECK cannot be added")
                 .with_hint("add the column, then ALTER TABLE ... ADD CHECK");
@@ -228,15 +314,15 @@ impl Context<'_> {
         &self,
         name: ObjectName,
         info: RelationInfo,
-        operations: &[Operation],
+        changes: &[TableChange],
     ) -> Result<Statement> {
-        let [operation] = operations else {
+        let [change] = changes else {
             return Err(Error::unsupported("a field of a struct is altered with other changes")
                 .with_hint("give it an ALTER TABLE of its own")
                 .at(place::START));
         };
         let table = info.id;
-        let Some(Rebuilt { column, ty, using, span }) = self.rebuilt(operation, &info)? else {
+        let Some(Rebuilt { column, ty, using, span }) = self.rebuilt(change, &info)? else {
             return Ok(Statement::AlterTable { name, table: Some(table), actions: vec![] });
         };
         let mut columns = info.columns.fields().to_vec();
@@ -250,14 +336,14 @@ impl Context<'_> {
         &self,
         name: plan::statement::ObjectName,
         info: RelationInfo,
-        changes: &[Retype<'_>],
+        changes: &[Retype<'a>],
     ) -> Result<Statement> {
         let mut columns = info.columns.fields().to_vec();
         let mut retyped: Vec<Retyped<'_>> = Vec::with_capacity(changes.len());
         for change in changes {
             let positions = self.columns(&info, &[change.column])?;
-            let ty: Type =
-                data_type::column_type(change.ty, self.relations).placed(self.text, change.column.span)?;
+            let ty: Type = data_type::column_type(self.text, change.ty, self.relations)
+                .placed(self.text, change.column.span)?;
             for at in positions {
                 if retyped.iter().any(|r| r.column == at) {
                     let message = format!("column \"{}\" gets two types", columns[at].name);
@@ -298,10 +384,8 @@ impl Context<'_> {
             };
             return Err(self.at(error, span));
         }
-        match alter.operations.as_slice() {
-            [Operation::RenameTable { table_name: RenameTableNameKind::To(to) }] => {
-                Ok(Statement::RenameView { name, to: self.simple_name(to)? })
-            }
+        match alter.changes.as_slice() {
+            [TableChange::Rename(to)] => Ok(Statement::RenameView { name, to: self.simple_name(to)? }),
             _ => Err(Error::new(SqlState::WrongObjectType, format!("\"{}\" is a view", name.name))
                 .with_hint("a view is renamed, or made anew with CREATE OR REPLACE VIEW")
                 .at(place::START)),
@@ -309,51 +393,57 @@ impl Context<'_> {
     }
 
     /// COMMENT ON.
-    pub(super) fn comment(
-        &self,
-        kind: &CommentObject,
-        name: &NameSyntax,
-        text: Option<&str>,
-    ) -> Result<Statement> {
-        let text = text.filter(|t| !t.is_empty()).map(str::to_owned);
+    pub(super) fn comment(&self, comment: &Comment) -> Result<Statement> {
+        let Comment { kind, if_exists, name, text, arguments } = comment;
+        let unknown = || {
+            let message = format!("COMMENT ON {} is not supported", kind_name(*kind));
+            Err(Error::unsupported(message).at(place::START))
+        };
+        match kind {
+            ObjectKind::Macro
+            | ObjectKind::MacroTable
+            | ObjectKind::Secret
+            | ObjectKind::Constraint
+            | ObjectKind::Trigger => return unknown(),
+            _ if !arguments.is_empty() => {
+                return Err(self.unsupported("COMMENT ON something with arguments", name.span()));
+            }
+            _ if *if_exists => return Err(refused("COMMENT", "IF EXISTS")),
+            _ => {}
+        }
         let on = match kind {
-            CommentObject::Table => CommentTarget::Table(self.existing_name(name)?.0),
-            CommentObject::View => CommentTarget::View(self.existing_name(name)?.0),
-            CommentObject::Column => {
-                let mut parts = name.0.clone();
-                let column = parts.pop().and_then(|p| p.as_ident().cloned());
-                let (Some(column), false) = (column, parts.is_empty()) else {
+            ObjectKind::Table | ObjectKind::WideTable => CommentTarget::Table(self.existing_name(name)?.0),
+            ObjectKind::View => CommentTarget::View(self.existing_name(name)?.0),
+            ObjectKind::Column => {
+                let Some((column, table @ [_, ..])) = name.names.split_last() else {
                     let message = "COMMENT ON COLUMN takes table.column";
                     return Err(Error::new(SqlState::SyntaxError, message).at(place::START));
                 };
-                let (table, _) = self.existing_name(&NameSyntax(parts))?;
+                let (table, _) = self.existing_name(&Path { names: table.to_vec() })?;
                 let info = self.relations.table(table.schema.as_deref(), &table.name).ok().flatten();
                 let fields = info.as_ref().map_or(&[][..], |info| info.columns.fields());
-                let column = spelled(fields, &column).placed(self.text, column.span)?;
+                let column = spelled(fields, column).placed(self.text, column.span)?;
                 CommentTarget::Column { table, column }
             }
-            other => {
-                let message = format!("COMMENT ON {other} is not supported");
-                return Err(Error::unsupported(message).at(place::START));
-            }
+            _ => return unknown(),
         };
+        let text = text.as_ref().map(|text| text.text.to_string()).filter(|text| !text.is_empty());
         Ok(Statement::Comment { on, text })
     }
 }
 
 /// One ALTER COLUMN TYPE.
 struct Retype<'a> {
-    column: &'a Ident,
-    ty: &'a DataType,
+    column: &'a Name,
+    ty: &'a TypeName,
     using: Option<&'a Ast>,
 }
 
-fn retype(operation: &Operation) -> Option<Retype<'_>> {
-    match operation {
-        Operation::AlterColumn {
-            column_name: column,
-            op: AlterColumnOperation::SetDataType { data_type: ty, using, .. },
-        } => Some(Retype { column, ty, using: using.as_ref() }),
+fn retype(change: &TableChange) -> Option<Retype<'_>> {
+    match change {
+        TableChange::AlterColumn(column, ColumnChange::Type { ty: Some(ty), using, .. }) => {
+            Some(Retype { column, ty, using: using.as_ref() })
+        }
         _ => None,
     }
 }

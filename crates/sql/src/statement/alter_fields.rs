@@ -1,22 +1,20 @@
 //! ALTER TABLE of the fields of a column's structs: ADD, DROP and RENAME COLUMN with a path in place of a name.
 //!
-//! The parser takes one name there, so a path comes to it as one quoted word. The column gets another type, and its
-//! values are made anew as ALTER COLUMN TYPE does it; what is given here is that type and the expression. In a path
-//! `element` stands for the elements of a list, `key` and `value` for those of a map.
+//! The column gets another type, and its values are made anew as ALTER COLUMN TYPE does it; what is given here is that
+//! type and the expression. In a path `element` stands for the elements of a list, `key` and `value` for those of a map.
 
-use sqlparser::ast::{AlterTableOperation as Operation, ColumnOption, Ident};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{ColumnClauseKind, Expr as Ast, Name as Written, TableChange};
 use types::{Error, Result, SqlState, Type};
 
 use super::Context;
+use super::clauses::told;
 use super::create::spelled;
+use crate::RelationInfo;
 use crate::bind::{folded, only_expression};
 use crate::data_type;
+use crate::names::{Name, quoted};
 use crate::place::Placed;
-use crate::{RelationInfo, names::Name};
-
-/// Between the names of a path; no name has it.
-pub(crate) const JOINT: char = '\u{1}';
 
 /// A column with another type, and how its values become those; `None` where IF EXISTS or IF NOT EXISTS finds
 /// nothing to do.
@@ -26,7 +24,7 @@ pub(super) struct Rebuilt<'a> {
     /// The new type.
     pub ty: Type,
     /// The expression that computes the new values from the old row.
-    pub using: &'a sqlparser::ast::Expr,
+    pub using: &'a Ast,
     /// Where the statement names the column, for errors.
     pub span: Span,
 }
@@ -39,61 +37,56 @@ enum Change<'c> {
     Rename(&'c str),
 }
 
-/// Whether the operation names a field of a struct.
-pub(super) fn is_path(operation: &Operation) -> bool {
-    let name = match operation {
-        Operation::AddColumn { column_def, .. } => &column_def.name,
-        Operation::DropColumn { column_names, .. } => match column_names.as_slice() {
-            [one] => one,
-            several => return several.iter().any(|name| name.value.contains(JOINT)),
-        },
-        Operation::RenameColumn { old_column_name, .. } => old_column_name,
-        _ => return false,
-    };
-    name.value.contains(JOINT)
+/// Whether the change names a field of a struct.
+pub(super) fn is_path(change: &TableChange) -> bool {
+    match change {
+        TableChange::AddColumn { within, .. } => !within.is_empty(),
+        TableChange::DropColumn { name, .. } | TableChange::RenameColumn(name, _) => name.names.len() > 1,
+        _ => false,
+    }
 }
 
-impl Context<'_> {
-    /// The column that the operation changes, with its new type and values.
-    pub(super) fn rebuilt(&self, operation: &Operation, info: &RelationInfo) -> Result<Option<Rebuilt<'_>>> {
+impl<'a> Context<'a> {
+    /// The column that the change is about, with its new type and values.
+    pub(super) fn rebuilt(&self, change: &TableChange, info: &RelationInfo) -> Result<Option<Rebuilt<'a>>> {
         let value;
-        let (ident, change, lenient) = match operation {
-            Operation::AddColumn { if_not_exists, column_def, .. } => {
-                let ident = &column_def.name;
-                let ty = data_type::column_type(&column_def.data_type, self.relations)
-                    .placed(self.text, ident.span)?;
+        let (names, change, lenient): (Vec<&Written>, _, _) = match change {
+            TableChange::AddColumn { if_not_exists, within, column } => {
+                let names: Vec<&Written> = within.iter().chain([&column.name]).collect();
+                let span = names.first().map(|name| name.span).unwrap_or_default();
+                let Some(ty) = &column.ty else {
+                    return Err(self.at(Error::unsupported("a field of a struct is not generated"), span));
+                };
+                let ty = data_type::column_type(self.text, ty, self.relations).placed(self.text, span)?;
                 let mut default = "NULL".to_owned();
-                for option in &column_def.options {
-                    match &option.option {
-                        ColumnOption::Default(expr) => default = expr.to_string(),
-                        ColumnOption::Null => {}
-                        other => {
-                            let message = format!("a field of a struct has no {other}");
-                            return Err(self.at(Error::unsupported(message), ident.span));
+                for clause in &column.clauses {
+                    match &clause.kind {
+                        ColumnClauseKind::Default(expr) => default = expr.to_string(),
+                        ColumnClauseKind::Null => {}
+                        _ => {
+                            let message = format!("a field of a struct has no {}", told(clause, self.text));
+                            return Err(self.at(Error::unsupported(message), span));
                         }
                     }
                 }
                 value = format!("CAST({default} AS {})", ty.sql_name());
-                (ident, Change::Add(ty, &value), *if_not_exists)
+                (names, Change::Add(ty, &value), *if_not_exists)
             }
-            Operation::DropColumn { column_names, if_exists, .. } => match column_names.as_slice() {
-                [ident] => (ident, Change::Drop, *if_exists),
-                _ => {
-                    let message = "fields of structs are dropped one by one";
-                    return Err(Error::unsupported(message).at(crate::place::START));
-                }
-            },
-            Operation::RenameColumn { old_column_name, new_column_name } => {
-                value = folded(new_column_name);
-                (old_column_name, Change::Rename(&value), false)
+            TableChange::DropColumn { if_exists, name, cascade: _ } => {
+                (name.names.iter().collect(), Change::Drop, *if_exists)
+            }
+            TableChange::RenameColumn(from, to) => {
+                value = folded(to);
+                (from.names.iter().collect(), Change::Rename(&value), false)
             }
             _ => return Err(Error::internal("no field is altered")),
         };
-        let span = ident.span;
-        let path: Vec<&str> = ident.value.split(JOINT).collect();
+        let span = names.first().map(|name| name.span).unwrap_or_default();
+        let path: Vec<String> = names.into_iter().map(folded).collect();
         let fields = info.columns.fields();
         let Some((first, path)) = path.split_first() else { return Ok(None) };
-        let first = spelled(fields, &Ident::new(*first)).placed(self.text, span)?;
+        let first = Written { text: first.as_str().into(), quoted: false, span };
+        let first = spelled(fields, &first).placed(self.text, span)?;
         let Some(column) = fields.iter().position(|field| field.name == first) else {
             let message = format!("column \"{first}\" of relation \"{}\" does not exist", info.name);
             return Err(self.at(Error::new(SqlState::UndefinedColumn, message), span));
@@ -108,7 +101,8 @@ impl Context<'_> {
                 .with_hint("ALTER COLUMN ... DROP DEFAULT first, and set the default anew afterwards");
             return Err(self.at(error, span));
         }
-        let made = remade(fields[column].ty, &quoted(&first), &first, path, &change, 0);
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let made = remade(fields[column].ty, &quoted(&first), &first, &path, &change, 0);
         let made = match made {
             Err(error) if lenient && error.state() == absent(&change) => return Ok(None),
             other => other.map_err(|e| self.at(e, span))?,
@@ -213,8 +207,4 @@ fn remade(
     }
     let made = format!("CASE WHEN {value} IS NULL THEN NULL ELSE {{{}}} END", parts.join(", "));
     Ok((Type::structure(types)?, made))
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -5,32 +5,32 @@
 //! CREATE TABLE. Clauses that the engine does not keep are refused, not ignored. `alter` uses `column`, `check` and
 //! `added_key` for what it adds.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use plan::ColumnId;
-use plan::statement::{
-    AddedKey, Check, ForeignKey, IfExists, PartitionKind, Partitioning, Statement, TableOptions, UniqueKey,
-};
-use sqlparser::ast::{
-    ColumnDef, ColumnOption, ConstraintCharacteristics, ConstraintReferenceMatchKind, CreateTable,
-    CreateTableOptions, DeferrableInitial, Expr as Ast, ForeignKeyConstraint, GeneratedAs, Ident,
-    IndexColumn, KeyOrIndexDisplay, NullsDistinctOption, PrimaryKeyConstraint, Spanned, SqlOption,
-    TableConstraint, UniqueConstraint, visit_expressions_mut,
+use plan::statement::{AddedKey, Check, ForeignKey, ObjectName, Statement, TableOptions, UniqueKey};
+use plan::{ColumnId, LogicalQuery};
+use syntax::tree::walk::{Node, walk};
+use syntax::tree::{
+    ColumnClause, ColumnClauseKind, ColumnDef, Constraint, ConstraintKind, CreateTable, Expr as Ast,
+    ExprKind as AstKind, Name as Written, PartitionBy, Path, ReferenceAction, References, SequenceOption,
+    SetOption, TableElement, Timing, TypeName,
 };
 use types::{Error, Field, ReferentialAction, Result, SqlState, Type};
 
-use super::{Context, word};
+use super::clauses::{refuse_timing, told};
+use super::{Context, refused, sequence};
 use crate::RelationInfo;
-use crate::asides::PartitionKind as Clause;
-use crate::bind::folded;
+use crate::bind::{folded, place_of};
 use crate::data_type::{self, Limit};
-use crate::names::Name;
+use crate::names::{Name, quoted};
 use crate::place::Placed;
 
 /// Columns of a table. Blocks keep an extent and statistics for each, so that many more would be mostly headers.
 pub const COLUMNS_MAX: usize = 10_000;
+
+/// Clauses that other systems have behind the bracket, which are read among the options.
+const CLAUSES: [&str; 5] = ["tablespace", "using", "inherits", "partitioned", "sorted"];
 
 /// The first name that has been there before.
 fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
@@ -41,7 +41,7 @@ fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
 
 /// What a column of type `INTEGER[3]` asks of its lists.
 fn length_check(table: &str, column: &str, length: u64) -> Check {
-    let text = format!("len({}) = {length}", Ident::with_quote('"', column));
+    let text = format!("len({}) = {length}", quoted(column));
     let name = Some(format!("{table}_{column}_length"));
     Check { name, text, columns: vec![column.to_owned()] }
 }
@@ -54,72 +54,128 @@ fn check_width(columns: usize) -> Result<()> {
     Err(Error::new(SqlState::StatementTooComplex, message))
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// CREATE TABLE, with columns or AS a query.
-    pub(super) fn create_table(&self, create: &CreateTable) -> Result<Statement> {
-        let (name, _) = self.object_name(&create.name)?;
-        let mut options = TableOptions {
-            with: self.table_options(&create.table_options)?,
-            temporary: create.temporary,
-            if_exists: match (create.or_replace, create.if_not_exists) {
-                (true, true) => {
-                    return Err(Error::new(
-                        SqlState::SyntaxError,
-                        "OR REPLACE and IF NOT EXISTS exclude each other",
-                    ));
-                }
-                (true, false) => IfExists::Replace,
-                (false, true) => IfExists::Keep,
-                (false, false) => IfExists::Error,
-            },
+    pub(super) fn create_table(&self, create: &'a CreateTable) -> Result<Statement> {
+        let CreateTable {
+            if_there,
+            temporary,
+            unlogged,
+            name,
+            elements,
+            names,
+            partition,
+            options: given,
+            on_commit,
+            query,
+            with_data,
+            span: _,
+        } = create;
+        let clauses = [
+            (*unlogged, "UNLOGGED"),
+            (*with_data == Some(false), "WITH NO DATA"),
+            (on_commit.is_some(), "ON COMMIT"),
+        ];
+        if let Some((_, clause)) = clauses.iter().find(|(there, _)| *there) {
+            return Err(refused("CREATE TABLE", clause));
+        }
+        refuse_options(given)?;
+        let (columns, constraints) = self.elements(elements)?;
+        if let Some(partition) = partition {
+            self.partition_column(partition)?;
+        }
+        let (name, _) = self.object_name(name)?;
+        let options = TableOptions {
+            with: self.option_values(given)?,
+            temporary: *temporary,
+            if_exists: super::if_exists(*if_there),
             ..TableOptions::default()
         };
-        if let Some(query) = &create.query {
-            if !create.constraints.is_empty() || create.columns.iter().any(|c| !c.options.is_empty()) {
-                return Err(Error::unsupported("constraints in CREATE TABLE AS are not supported")
-                    .with_hint("create the table first, then INSERT INTO it"));
-            }
-            if let Some(column) = create.columns.first() {
-                let error =
-                    Error::new(SqlState::SyntaxError, "CREATE TABLE AS takes column names without types")
-                        .with_hint("the query's columns have types already; cast them there");
-                return Err(self.at(error, column.name.span));
-            }
-            let mut query = self.top_query(query)?;
-            if let Some(extra) = self.column_names.get(query.output.len()) {
-                let error =
-                    Error::new(SqlState::SyntaxError, "CREATE TABLE AS has more column names than columns");
-                return Err(self.at(error, extra.span));
-            }
-            for (name, (_, heading)) in self.column_names.iter().zip(&mut query.output) {
-                *heading = folded(name);
-            }
-            check_width(query.output.len())?;
-            if let Some(name) = repeated(query.output.iter().map(|(_, name)| name.as_str())) {
-                return Err(duplicate(name).with_hint("give one of them an alias"));
-            }
-            let fields: Vec<Field> = query
-                .output
-                .iter()
-                .map(|(id, heading)| Field::new(heading, query.columns.get(*id).ty, true))
-                .collect();
-            options.partitioning = self.partitioning(&fields)?;
-            return Ok(Statement::CreateTableAs { name, query, options });
+        let Some(statement) = query else {
+            return self.create_with(name, (&columns, &constraints), options, partition.as_ref());
+        };
+        if !constraints.is_empty() || columns.iter().any(|c| !c.clauses.is_empty()) {
+            return Err(Error::unsupported("constraints in CREATE TABLE AS are not supported")
+                .with_hint("create the table first, then INSERT INTO it"));
         }
-        if create.columns.is_empty() {
+        if let Some(column) = columns.first() {
+            let error = Error::new(SqlState::SyntaxError, "CREATE TABLE AS takes column names without types")
+                .with_hint("the query's columns have types already; cast them there");
+            return Err(self.at(error, column.name.span));
+        }
+        let planned = self.made_of(statement)?;
+        self.create_as(name, names, planned, options, partition.as_ref())
+    }
+
+    /// Columns and constraints, once what none has here has been refused.
+    fn elements(&self, elements: &'a [TableElement]) -> Result<(Vec<&'a ColumnDef>, Vec<&'a Constraint>)> {
+        let (mut columns, mut constraints) = (vec![], vec![]);
+        for element in elements {
+            match element {
+                TableElement::Column(column) => {
+                    self.refuse_column(column)?;
+                    columns.push(column);
+                }
+                TableElement::Constraint(constraint) if constraint.not_valid => {
+                    return Err(refused("CREATE TABLE", "NOT VALID"));
+                }
+                TableElement::Constraint(constraint) => {
+                    self.refuse_constraint(constraint)?;
+                    constraints.push(constraint);
+                }
+                TableElement::Like(..) => return Err(refused("CREATE TABLE", "LIKE")),
+            }
+        }
+        Ok((columns, constraints))
+    }
+
+    /// A table of the rows of a query.
+    pub(super) fn create_as(
+        &self,
+        name: ObjectName,
+        names: &[Written],
+        mut query: LogicalQuery,
+        mut options: TableOptions,
+        partition: Option<&PartitionBy>,
+    ) -> Result<Statement> {
+        if let Some(extra) = names.get(query.output.len()) {
+            return Err(self.wrong("CREATE TABLE AS has more column names than columns", extra.span));
+        }
+        for (name, (_, heading)) in names.iter().zip(&mut query.output) {
+            *heading = folded(name);
+        }
+        check_width(query.output.len())?;
+        if let Some(name) = repeated(query.output.iter().map(|(_, name)| name.as_str())) {
+            return Err(duplicate(name).with_hint("give one of them an alias"));
+        }
+        let field = |(id, heading): &(ColumnId, String)| Field::new(heading, query.columns.get(*id).ty, true);
+        let fields: Vec<Field> = query.output.iter().map(field).collect();
+        options.partitioning = self.partitioning(partition, &fields)?;
+        Ok(Statement::CreateTableAs { name, query, options })
+    }
+
+    /// A table of columns and constraints.
+    fn create_with(
+        &self,
+        name: ObjectName,
+        (written, constraints): (&[&'a ColumnDef], &[&'a Constraint]),
+        mut options: TableOptions,
+        partition: Option<&PartitionBy>,
+    ) -> Result<Statement> {
+        if written.is_empty() {
             return Err(Error::unsupported("a table needs at least one column"));
         }
-        check_width(create.columns.len())?;
-        let mut columns: Vec<Field> = Vec::with_capacity(create.columns.len());
-        let mut seen = HashSet::with_capacity(create.columns.len());
-        for column in &create.columns {
+        check_width(written.len())?;
+        let mut columns: Vec<Field> = Vec::with_capacity(written.len());
+        let mut seen = HashSet::with_capacity(written.len());
+        for column in written {
             let field = self.column(column, &mut options)?;
             if !seen.insert(field.name.clone()) {
                 return Err(self.at(duplicate(&field.name), column.name.span));
             }
             columns.push(field);
         }
-        for constraint in &create.constraints {
+        for constraint in constraints {
             self.constraint(constraint, &columns, &mut options)?;
         }
         for (at, identity) in options.identities.iter().enumerate() {
@@ -131,145 +187,103 @@ impl Context<'_> {
             }
         }
         self.check_keys(&mut columns, &options)?;
-        self.check_generated(&name.name, create, &mut columns, &mut options)?;
-        options.partitioning = self.partitioning(&columns)?;
+        self.check_generated(&name.name, written, &mut columns, &mut options)?;
+        options.partitioning = self.partitioning(partition, &columns)?;
         let table = name.name.as_str();
-        for column in &create.columns {
-            if let (_, Some(Limit::Length(length))) = data_type::limited(&column.data_type) {
+        for column in written {
+            if let Some((_, Some(Limit::Length(length)))) = column.ty.as_ref().map(data_type::limited) {
                 options.checks.push(length_check(table, &folded(&column.name), length));
             }
-            for option in &column.options {
-                if let ColumnOption::Check(check) = &option.option {
-                    let name = option.name.as_ref().or(check.name.as_ref());
-                    options.checks.push(self.check(table, &columns, name, &check.expr)?);
+            for clause in &column.clauses {
+                if let ColumnClauseKind::Check(condition) = &clause.kind {
+                    options.checks.push(self.check(table, &columns, clause.name.as_ref(), condition)?);
                 }
             }
         }
-        for constraint in &create.constraints {
-            if let TableConstraint::Check(check) = constraint {
-                options.checks.push(self.check(table, &columns, check.name.as_ref(), &check.expr)?);
+        for constraint in constraints {
+            if let ConstraintKind::Check(condition, _) = &constraint.kind {
+                options.checks.push(self.check(table, &columns, constraint.name.as_ref(), condition)?);
             }
         }
         Ok(Statement::CreateTable { name, columns, options })
     }
 
-    /// PARTITION BY, its values as those of its column.
-    fn partitioning(&self, columns: &[Field]) -> Result<Option<Partitioning>> {
-        let Some(clause) = &self.parsed.partitioning else { return Ok(None) };
-        let column = spelled(columns, &clause.column)?;
-        let Some(field) = columns.iter().find(|f| f.name == column) else {
-            let message = format!("column \"{column}\" named in partition key does not exist");
-            return Err(self.at(Error::new(SqlState::UndefinedColumn, message), clause.column.span));
-        };
-        let kind = match &clause.kind {
-            Clause::Hash(digits) => PartitionKind::Hash { count: digits.parse().unwrap_or(u64::MAX) },
-            Clause::Range(partitions) => {
-                let bound = |(name, text): &(Ident, Option<String>)| {
-                    let Some(text) = text else { return Ok((folded(name), None)) };
-                    let value = self.binder().default_value(text, field, name.span)?;
-                    match value.as_literal() {
-                        Some(value) if !value.is_null() => Ok((folded(name), Some(value.clone()))),
-                        _ => {
-                            let message =
-                                format!("the bound of partition \"{}\" is not a constant", name.value);
-                            Err(self.at(Error::new(SqlState::InvalidTableDefinition, message), name.span))
-                        }
-                    }
-                };
-                PartitionKind::Range(partitions.iter().map(bound).collect::<Result<_>>()?)
-            }
-        };
-        Ok(Some(Partitioning { column, kind }))
-    }
-
-    fn table_options(&self, options: &CreateTableOptions) -> Result<Vec<(String, String)>> {
-        let list = match options {
-            CreateTableOptions::None => return Ok(vec![]),
-            CreateTableOptions::With(list) => list,
-            _ => return Err(Error::unsupported("table options are written WITH (name = value)")),
-        };
-        self.option_values(list)
-    }
-
-    /// `name = value` in brackets.
-    pub(super) fn option_values(&self, list: &[SqlOption]) -> Result<Vec<(String, String)>> {
-        let mut out = Vec::with_capacity(list.len());
-        for option in list {
-            let SqlOption::KeyValue { key, value } = option else {
-                return Err(Error::new(SqlState::SyntaxError, format!("table option {option} has no value")));
-            };
-            out.push((folded(key), word(value).placed(self.text, key.span)?));
-        }
-        Ok(out)
+    /// The type that a column is written with, without a list's length, which is kept by a CHECK once all columns are
+    /// there.
+    fn declared(&self, name: &Written, ty: &TypeName) -> Result<Type> {
+        let (plain, limit) = data_type::limited(ty);
+        let declared = if matches!(limit, Some(Limit::Length(_))) { plain.as_ref() } else { ty };
+        data_type::column_type(self.text, declared, self.relations).placed(self.text, name.span)
     }
 
     /// A column's field; its constraints and defaults are added to `options`.
-    pub(super) fn column(&self, column: &ColumnDef, options: &mut TableOptions) -> Result<Field> {
+    pub(super) fn column(&self, column: &'a ColumnDef, options: &mut TableOptions) -> Result<Field> {
         let name = folded(&column.name);
-        let serial = super::sequence::serial(&column.data_type);
-        // A list's length is kept by a CHECK, which is made when all columns are there.
-        let declared = match data_type::limited(&column.data_type) {
-            (plain, Some(Limit::Length(_))) => plain,
-            _ => Cow::Borrowed(&column.data_type),
-        };
-        let ty = match serial {
-            Some(ty) => ty,
-            // It is known when all columns are.
-            None if is_of_expression(column) => Type::Null,
-            None => data_type::column_type(&declared, self.relations).placed(self.text, column.name.span)?,
+        let serial = column.ty.as_ref().and_then(sequence::serial);
+        let ty = match (serial, &column.ty) {
+            (Some(ty), _) => ty,
+            (None, Some(ty)) => self.declared(&column.name, ty)?,
+            // That of the expression is known when all columns are.
+            (None, None) => Type::Null,
         };
         let mut nullable = serial.is_none();
         if serial.is_some() {
-            options.identities.push(super::sequence::identity(&name, ty, None, false)?);
+            options.identities.push(sequence::identity(&name, ty, &[], false)?);
         }
-        for option in &column.options {
-            let refuse = |what: &str| {
-                let error = Error::unsupported(format!("{what} is not supported"));
-                Err(self.at(error, column.name.span))
-            };
-            match &option.option {
-                ColumnOption::Null => {}
-                ColumnOption::NotNull => nullable = false,
-                ColumnOption::PrimaryKey(key) => {
-                    refuse_unread_primary(key)?;
-                    options.primary_key_name = option.name.as_ref().or(key.name.as_ref()).map(folded);
+        let identity = |given: &[SequenceOption], always: bool| {
+            sequence::identity(&name, ty, given, always).placed(self.text, column.name.span)
+        };
+        for clause in &column.clauses {
+            let ColumnClause { name: constraint, kind, span: _ } = clause;
+            let constraint = constraint.as_ref().map(folded);
+            match kind {
+                ColumnClauseKind::Null => {}
+                ColumnClauseKind::NotNull => nullable = false,
+                ColumnClauseKind::PrimaryKey(timing) => {
+                    refuse_timing(*timing)?;
+                    options.primary_key_name = constraint;
                     if options.primary_key.is_some() {
                         return Err(self.at(two_primary_keys(), column.name.span));
                     }
                     options.primary_key = Some(vec![name.clone()]);
                     nullable = false;
                 }
-                ColumnOption::Unique(key) => options.unique.push(UniqueKey {
-                    name: option.name.as_ref().or(key.name.as_ref()).map(folded),
-                    columns: vec![name.clone()],
-                    nulls_equal: nulls_equal(key)?,
-                }),
-                ColumnOption::ForeignKey(key) => {
-                    let mut key = self.foreign_key(key, vec![name.clone()], &[])?;
-                    key.name = key.name.or(option.name.as_ref().map(folded));
+                ColumnClauseKind::Unique { nulls_distinct, timing } => {
+                    refuse_timing(*timing)?;
+                    let nulls_equal = *nulls_distinct == Some(false);
+                    let columns = vec![name.clone()];
+                    options.unique.push(UniqueKey { name: constraint, columns, nulls_equal });
+                }
+                ColumnClauseKind::References(references) => {
+                    let columns = vec![name.clone()];
+                    let key = self.foreign_key(constraint, references, references.timing, columns, &[])?;
                     options.foreign_keys.push(key);
                 }
-                ColumnOption::Default(value) => {
+                ColumnClauseKind::Default(value) => {
                     let field = Field::new(&name, ty, true);
                     options.defaults.push((name.clone(), self.default_text(value, &field)?));
                 }
-                ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
-                    let always = matches!(generated_as, GeneratedAs::Always);
-                    let given = sequence_options.as_deref();
-                    nullable = false;
-                    let identity = super::sequence::identity(&name, ty, given, always);
-                    options.identities.push(identity.placed(self.text, column.name.span)?);
-                }
                 // All columns have to be there first.
-                ColumnOption::Check(_) => {}
-                // Its text is known when all columns are there.
-                ColumnOption::Generated { generation_expr: Some(_), .. } => {
+                ColumnClauseKind::Check(_) => {}
+                // Values of generated columns are kept, STORED or VIRTUAL; the text is known when all columns are
+                // there.
+                ColumnClauseKind::Generated { value: _, stored: _ } => {
                     options.generated.push((name.clone(), String::new()));
                 }
-                ColumnOption::Identity(_) => return refuse("an identity column of this form"),
-                ColumnOption::Collation(name)
-                    if name.to_string().trim_matches('"').eq_ignore_ascii_case("c") => {}
-                other => return refuse(&other.to_string()),
+                ColumnClauseKind::Identity { always, options: given } => {
+                    nullable = false;
+                    options.identities.push(identity(given, *always)?);
+                }
+                ColumnClauseKind::AutoIncrement => {
+                    nullable = false;
+                    options.identities.push(identity(&[], false)?);
+                }
+                ColumnClauseKind::Collate(collation) if is_c(collation) => {}
+                ColumnClauseKind::Collate(_)
+                | ColumnClauseKind::Compression(_)
+                | ColumnClauseKind::Comment(_) => {
+                    return Err(self.unsupported(told(clause, self.text), column.name.span));
+                }
             }
         }
         Ok(Field::new(name, ty, nullable))
@@ -278,57 +292,40 @@ impl Context<'_> {
     /// The text of a default that can be evaluated, whenever it is wanted.
     pub(super) fn default_text(&self, value: &Ast, field: &Field) -> Result<String> {
         let text = value.to_string();
-        self.binder().default_value(&text, field, value.span())?;
+        self.binder().default_value(&text, field, place_of(value))?;
         Ok(text)
     }
 
     fn foreign_key(
         &self,
-        key: &ForeignKeyConstraint,
+        name: Option<String>,
+        references: &References,
+        timing: Timing,
         columns: Vec<String>,
         own: &[Field],
     ) -> Result<ForeignKey> {
-        use sqlparser::ast::ReferentialAction as R;
-        let action = |action: Option<R>| match action {
-            None | Some(R::NoAction) => ReferentialAction::NoAction,
-            Some(R::Restrict) => ReferentialAction::Restrict,
-            Some(R::Cascade) => ReferentialAction::Cascade,
-            Some(R::SetNull) => ReferentialAction::SetNull,
-            Some(R::SetDefault) => ReferentialAction::SetDefault,
+        let References { table, columns: referred, matching, on_delete, on_update, timing: _ } = references;
+        let action = |action: &Option<ReferenceAction>| match action {
+            None | Some(ReferenceAction::NoAction) => ReferentialAction::NoAction,
+            Some(ReferenceAction::Restrict) => ReferentialAction::Restrict,
+            Some(ReferenceAction::Cascade) => ReferentialAction::Cascade,
+            Some(ReferenceAction::SetNull(_)) => ReferentialAction::SetNull,
+            Some(ReferenceAction::SetDefault(_)) => ReferentialAction::SetDefault,
         };
-        let ForeignKeyConstraint {
-            name,
-            index_name,
-            columns: _,
-            foreign_table: _,
-            referred_columns: _,
-            on_delete,
-            on_update,
-            match_kind,
-            characteristics,
-        } = key;
-        refuse_characteristics(characteristics.as_ref())?;
-        if index_name.is_some() {
-            return Err(Error::unsupported("a foreign key has no index of a name").at(crate::place::START));
+        refuse_timing(timing)?;
+        let is = |wanted: &str| matching.as_ref().is_some_and(|word| word.text.eq_ignore_ascii_case(wanted));
+        if is("partial") {
+            return Err(Error::unsupported("MATCH PARTIAL is not supported")
+                .with_hint("MATCH SIMPLE and MATCH FULL are")
+                .at(crate::place::START));
         }
-        let full = match match_kind {
-            None | Some(ConstraintReferenceMatchKind::Simple) => false,
-            Some(ConstraintReferenceMatchKind::Full) => true,
-            Some(ConstraintReferenceMatchKind::Partial) => {
-                return Err(Error::unsupported("MATCH PARTIAL is not supported")
-                    .with_hint("MATCH SIMPLE and MATCH FULL are")
-                    .at(crate::place::START));
-            }
-        };
-        let name = name.as_ref().map(folded);
-        let (on_delete, on_update) = (action(*on_delete), action(*on_update));
-        let (parent, _) = self.existing_name(&key.foreign_table)?;
+        let full = is("full");
+        let (on_delete, on_update) = (action(on_delete), action(on_update));
+        let (parent, _) = self.existing_name(table)?;
         // A table that refers to itself is not there yet.
         let known = self.relations.table(parent.schema.as_deref(), &parent.name).ok().flatten();
         let known = known.as_ref().map_or(own, |info| info.columns.fields());
-        let parent_columns: Result<Vec<String>> =
-            key.referred_columns.iter().map(|name| spelled(known, name)).collect();
-        let parent_columns = parent_columns?;
+        let parent_columns = referred.iter().map(|name| spelled(known, name)).collect::<Result<Vec<_>>>()?;
         if !parent_columns.is_empty() && parent_columns.len() != columns.len() {
             return Err(Error::new(
                 SqlState::SyntaxError,
@@ -340,34 +337,36 @@ impl Context<'_> {
 
     fn constraint(
         &self,
-        constraint: &TableConstraint,
+        constraint: &Constraint,
         columns: &[Field],
         options: &mut TableOptions,
     ) -> Result<()> {
-        match constraint {
-            TableConstraint::PrimaryKey(key) => {
-                refuse_unread_primary(key)?;
-                options.primary_key_name = key.name.as_ref().map(folded);
+        let Constraint { name, kind, timing, not_valid: _, span: _ } = constraint;
+        let name = name.as_ref().map(folded);
+        let all = |names: &[Written]| {
+            names.iter().map(|name| spelled(columns, name)).collect::<Result<Vec<String>>>()
+        };
+        match kind {
+            ConstraintKind::PrimaryKey(names) => {
+                refuse_timing(*timing)?;
+                options.primary_key_name = name;
                 if options.primary_key.is_some() {
                     return Err(two_primary_keys());
                 }
-                options.primary_key = Some(key_columns(columns, &key.columns)?);
+                options.primary_key = Some(all(names)?);
             }
-            TableConstraint::Unique(key) => {
-                options.unique.push(UniqueKey {
-                    name: key.name.as_ref().map(folded),
-                    columns: key_columns(columns, &key.columns)?,
-                    nulls_equal: nulls_equal(key)?,
-                });
+            ConstraintKind::Unique { nulls_distinct, columns: names } => {
+                let columns = all(names)?;
+                refuse_timing(*timing)?;
+                let nulls_equal = *nulls_distinct == Some(false);
+                options.unique.push(UniqueKey { name, columns, nulls_equal });
             }
-            TableConstraint::ForeignKey(key) => {
-                let keyed: Result<_> = key.columns.iter().map(|name| spelled(columns, name)).collect();
-                let key = self.foreign_key(key, keyed?, columns)?;
+            ConstraintKind::ForeignKey(names, references) => {
+                let key = self.foreign_key(name, references, *timing, all(names)?, columns)?;
                 options.foreign_keys.push(key);
             }
             // Its columns' types have to be known first.
-            TableConstraint::Check(_) => {}
-            _ => return Err(Error::unsupported("this table constraint is not supported")),
+            ConstraintKind::Check(..) => {}
         }
         Ok(())
     }
@@ -375,21 +374,16 @@ impl Context<'_> {
     /// ADD CONSTRAINT: the key and its name.
     pub(super) fn added_key(
         &self,
-        constraint: &TableConstraint,
+        constraint: &'a Constraint,
         info: &RelationInfo,
     ) -> Result<(Option<String>, AddedKey)> {
-        if let TableConstraint::Check(check) = constraint {
-            let check = self.check(&info.name, info.columns.fields(), check.name.as_ref(), &check.expr)?;
+        if let ConstraintKind::Check(condition, _) = &constraint.kind {
+            let fields = info.columns.fields();
+            let check = self.check(&info.name, fields, constraint.name.as_ref(), condition)?;
             return Ok((check.name.clone(), AddedKey::Check(check)));
         }
         let mut options = TableOptions::default();
         self.constraint(constraint, info.columns.fields(), &mut options)?;
-        let name = match constraint {
-            TableConstraint::PrimaryKey(key) => key.name.as_ref(),
-            TableConstraint::Unique(key) => key.name.as_ref(),
-            TableConstraint::ForeignKey(key) => key.name.as_ref(),
-            _ => None,
-        };
         let key = match (options.primary_key, options.unique.pop(), options.foreign_keys.pop()) {
             (Some(columns), ..) => AddedKey::Primary(columns),
             (_, Some(columns), _) => AddedKey::Unique(columns),
@@ -399,13 +393,19 @@ impl Context<'_> {
         if let AddedKey::Foreign(key) = &key {
             self.check_added_key(info, key)?;
         }
-        Ok((name.map(folded), key))
+        Ok((constraint.name.as_ref().map(folded), key))
     }
 
     /// CHECK (condition) over the columns of a table.
-    fn check(&self, table: &str, columns: &[Field], name: Option<&Ident>, condition: &Ast) -> Result<Check> {
+    fn check(
+        &self,
+        table: &str,
+        columns: &[Field],
+        name: Option<&Written>,
+        condition: &Ast,
+    ) -> Result<Check> {
         let text = without_table(table, columns, condition);
-        let bound = self.binder().check_condition(table, columns, &text, condition.span())?;
+        let bound = self.binder().check_condition(table, columns, &text, place_of(condition))?;
         let used = (0..columns.len()).filter(|at| bound.columns().contains(&ColumnId(*at as u32)));
         let columns = used.map(|at| columns[at].name.clone()).collect();
         Ok(Check { name: name.map(folded), text, columns })
@@ -443,102 +443,55 @@ impl Context<'_> {
     }
 }
 
-/// The text of an expression over a table's columns, which do not name the table: it may get another name.
-pub(super) fn without_table(table: &str, columns: &[Field], expression: &Ast) -> String {
-    let mut expression = expression.clone();
-    let _ = visit_expressions_mut(&mut expression, |part: &mut Ast| {
-        if let Ast::CompoundIdentifier(names) = part
-            && let Some(at) = names.iter().position(|name| folded(name) == table)
-            && at < 2
-            && names.get(at + 1).is_some_and(|name| columns.iter().any(|field| field.name == folded(name)))
-        {
-            names.drain(..=at);
-            if let [only] = names.as_slice() {
-                *part = Ast::Identifier(only.clone());
-            }
-        }
-        ControlFlow::<()>::Continue(())
+fn refuse_options(options: &[SetOption]) -> Result<()> {
+    let other = options.iter().find(|option| {
+        let name = option.name.text.to_lowercase();
+        CLAUSES.contains(&name.as_str()) || name.starts_with("without ")
     });
-    expression.to_string()
-}
-
-/// A generated column that was written without a type.
-fn is_of_expression(column: &ColumnDef) -> bool {
-    let generated =
-        |option: &ColumnOption| matches!(option, ColumnOption::Generated { generation_expr: Some(_), .. });
-    column.data_type.to_string().contains(super::generated::TYPE_OF_EXPRESSION)
-        && column.options.iter().any(|option| generated(&option.option))
-}
-
-/// A column's name as the table spells it; as it was written where the table has none like it.
-pub(super) fn spelled(columns: &[Field], ident: &Ident) -> Result<String> {
-    let name = Name::of(ident);
-    let at = name.position(columns.iter().map(|f| f.name.as_str()), "column")?;
-    Ok(at.map_or(name.text, |at| columns[at].name.clone()))
-}
-
-/// Constraints are checked at the end of each statement; what says otherwise is refused.
-fn refuse_characteristics(said: Option<&ConstraintCharacteristics>) -> Result<()> {
-    let Some(ConstraintCharacteristics { deferrable, initially, enforced }) = said else { return Ok(()) };
-    let refused = match (deferrable, initially, enforced) {
-        (Some(true), ..) => "DEFERRABLE",
-        (_, Some(DeferrableInitial::Deferred), _) => "INITIALLY DEFERRED",
-        (_, _, Some(false)) => "NOT ENFORCED",
-        _ => return Ok(()),
-    };
-    Err(Error::unsupported(format!("{refused} constraints are not supported"))
-        .with_hint("constraints are checked at the end of each statement: leave the word out")
-        .at(crate::place::START))
-}
-
-fn refuse_unread_primary(key: &PrimaryKeyConstraint) -> Result<()> {
-    let PrimaryKeyConstraint { name: _, index_name, index_type, columns: _, index_options, characteristics } =
-        key;
-    refuse_characteristics(characteristics.as_ref())?;
-    refuse_index(index_name.is_some() || index_type.is_some() || !index_options.is_empty())
-}
-
-fn nulls_equal(key: &UniqueConstraint) -> Result<bool> {
-    let UniqueConstraint {
-        name: _,
-        index_name,
-        index_type_display,
-        index_type,
-        columns: _,
-        index_options,
-        characteristics,
-        nulls_distinct,
-    } = key;
-    refuse_characteristics(characteristics.as_ref())?;
-    let index = index_name.is_some() || index_type.is_some() || !index_options.is_empty();
-    refuse_index(index || !matches!(index_type_display, KeyOrIndexDisplay::None))?;
-    Ok(matches!(nulls_distinct, NullsDistinctOption::NotDistinct))
-}
-
-fn refuse_index(said: bool) -> Result<()> {
-    match said {
-        false => Ok(()),
-        true => Err(Error::unsupported("a constraint has no index with a name, a kind or options")
-            .with_hint("CREATE INDEX makes indices")
-            .at(crate::place::START)),
+    match other {
+        Some(option) => Err(refused("CREATE TABLE", &option.name.text.to_uppercase())),
+        None => Ok(()),
     }
 }
 
-fn key_columns(columns: &[Field], key: &[IndexColumn]) -> Result<Vec<String>> {
-    key.iter()
-        .map(|c| match &c.column.expr {
-            other
-                if c.operator_class.is_some()
-                    || c.column.options.asc.is_some()
-                    || c.column.options.nulls_first.is_some() =>
+/// The order of bytes, which all texts have.
+fn is_c(collation: &Path) -> bool {
+    collation.single().is_some_and(|name| name.text.eq_ignore_ascii_case("c"))
+}
+
+/// The text of an expression over a table's columns, which do not name the table: it may get another name.
+pub(super) fn without_table(table: &str, columns: &[Field], expression: &Ast) -> String {
+    let text = expression.to_string();
+    let Ok(read) = syntax::parse_expr(&text) else { return text };
+    let mut cuts: Vec<(usize, usize)> = Vec::new();
+    let _: ControlFlow<()> = walk([Node::Expr(&read)], &mut |node| {
+        if let Node::Expr(Ast { kind: AstKind::Column(path), span }) = node {
+            let names = path.names.as_slice();
+            let named = names.iter().position(|name| folded(name) == table).filter(|at| *at < 2);
+            if let Some(column) = named.and_then(|at| names.get(at + 1))
+                && columns.iter().any(|field| field.name == folded(column))
             {
-                let message = format!("the column {other} of a key has no order");
-                Err(Error::new(SqlState::SyntaxError, message).at(crate::place::START))
+                cuts.push((span.start as usize, column.span.start as usize));
             }
-            Ast::Identifier(ident) => spelled(columns, ident),
-            other => Err(Error::new(SqlState::SyntaxError, format!("{other} is not a column name"))),
-        })
-        .collect()
+        }
+        ControlFlow::Continue(())
+    });
+    cuts.sort_unstable();
+    let mut kept = String::with_capacity(text.len());
+    let mut from = 0;
+    for (start, end) in cuts {
+        kept.push_str(text.get(from..start).unwrap_or_default());
+        from = end;
+    }
+    kept.push_str(text.get(from..).unwrap_or_default());
+    kept
+}
+
+/// A column's name as the table spells it; as it was written where the table has none like it.
+pub(super) fn spelled(columns: &[Field], name: &Written) -> Result<String> {
+    let name = Name::of(name);
+    let at = name.position(columns.iter().map(|f| f.name.as_str()), "column")?;
+    Ok(at.map_or(name.text, |at| columns[at].name.clone()))
 }
 
 fn duplicate(name: &str) -> Error {

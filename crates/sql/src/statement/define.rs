@@ -1,106 +1,111 @@
-//! Statements that keep a text: views, macros, prepared statements.
+//! CREATE VIEW and CREATE SCHEMA; PREPARE and EXECUTE.
 
 use plan::Statement;
-use plan::statement::{IfExists, ObjectName};
-use sqlparser::ast::{CreateView, DataType, Expr as Ast, Ident, ObjectName as NameSyntax};
-use syntax::tree::{Drop, ObjectKind};
+use syntax::tree::{self, CreateView, IfThere, Name, Path, TypeName};
 use types::{Error, Result, SqlState, Type};
 
-use super::{Context, own};
+use super::{Context, refused};
+use crate::bind::folded;
 use crate::data_type::column_type;
 use crate::place::Placed;
-use crate::{Relations, place};
 
 /// Where temporary tables and views are: it ends with the database's last session.
 const TEMPORARY_SCHEMA: &str = "temp";
 
-impl Context<'_> {
-    /// CREATE VIEW.
-    pub(super) fn create_view(&self, view: &CreateView) -> Result<Statement> {
-        let (mut name, span) = self.object_name(&view.name)?;
-        if view.temporary {
+impl<'a> Context<'a> {
+    /// CREATE VIEW: its query's text is kept.
+    pub(super) fn create_view(&self, view: &'a CreateView) -> Result<Statement> {
+        let CreateView {
+            if_there,
+            temporary,
+            materialized,
+            recursive,
+            name,
+            columns,
+            options,
+            query,
+            query_span,
+            check_option,
+            span: _,
+        } = view;
+        let clauses = [
+            (*recursive, "RECURSIVE"),
+            (*check_option, "WITH CHECK OPTION"),
+            (*materialized, "MATERIALIZED"),
+            (!options.is_empty(), "an option"),
+        ];
+        if let Some((_, clause)) = clauses.iter().find(|(there, _)| *there) {
+            return Err(refused("CREATE VIEW", clause));
+        }
+        let (mut name, span) = self.object_name(name)?;
+        if *temporary {
             if name.schema.as_deref().is_some_and(|schema| schema != TEMPORARY_SCHEMA) {
                 let message = "cannot create a temporary view in a schema that is not temporary";
                 return Err(self.at(Error::new(SqlState::InvalidTableDefinition, message), span));
             }
             name.schema = Some(TEMPORARY_SCHEMA.to_owned());
         }
-        let Some(text) = self.kept() else {
-            return Err(Error::internal("a view without a query"));
-        };
-        let columns: Vec<String> = view.columns.iter().map(|c| crate::bind::folded(&c.name)).collect();
+        let columns: Vec<String> = columns.iter().map(folded).collect();
         // The query must be one that can be planned, here and now, and with the names that it will be bound with.
         let schema = name.schema.clone().unwrap_or_else(|| self.relations.current_schema());
         let around = self.relations.search_in(vec![schema]);
-        let query = self.binder().query(&view.query);
+        let planned = self.binder().query(query);
         self.relations.search_in(around);
-        let query = query?;
-        if columns.len() > query.output.len() {
-            return Err(Error::new(
-                SqlState::SyntaxError,
-                format!("{} column names given, but there are {} columns", columns.len(), query.output.len()),
-            ));
+        let planned = planned?;
+        if columns.len() > planned.output.len() {
+            let (given, there) = (columns.len(), planned.output.len());
+            let message = format!("{given} column names given, but there are {there} columns");
+            return Err(Error::new(SqlState::SyntaxError, message));
         }
-        let if_exists = match (view.or_replace, view.if_not_exists) {
-            (true, _) => IfExists::Replace,
-            (_, true) => IfExists::Keep,
-            _ => IfExists::Error,
-        };
-        Ok(Statement::CreateView { name, columns, text: text.to_owned(), if_exists })
+        let text = query_span.of(self.text).to_owned();
+        Ok(Statement::CreateView { name, columns, text, if_exists: super::if_exists(*if_there) })
     }
 
-    /// DROP VIEW of one or several views.
-    pub(super) fn drop_views(&self, if_exists: bool, names: &[NameSyntax]) -> Result<Statement> {
-        let names: Result<Vec<ObjectName>> = names.iter().map(|n| Ok(self.existing_name(n)?.0)).collect();
-        Ok(Statement::DropView { names: names?, if_exists })
+    /// CREATE SCHEMA.
+    pub(super) fn create_schema(
+        &self,
+        if_there: IfThere,
+        name: &Path,
+        owner: Option<&Name>,
+    ) -> Result<Statement> {
+        if if_there == IfThere::Replace {
+            return Err(refused("CREATE SCHEMA", "OR REPLACE"));
+        }
+        if owner.is_some() {
+            return Err(Error::unsupported("CREATE SCHEMA AUTHORIZATION is not supported"));
+        }
+        let name = self.schema_name(name)?;
+        Ok(Statement::CreateSchema { name, if_not_exists: if_there == IfThere::Keep })
     }
 
     /// PREPARE: the statement's text is kept and planned at each EXECUTE.
-    pub(super) fn prepare(&self, name: &Ident, types: &[DataType]) -> Result<Statement> {
-        let types: Result<Vec<Type>> =
-            types.iter().map(|ty| column_type(ty, self.relations).placed(self.text, name.span)).collect();
-        match self.kept() {
-            Some(text) => Ok(Statement::Prepare {
-                name: crate::bind::folded(name),
-                text: text.to_owned(),
-                types: types?,
-            }),
-            None => Err(Error::new(SqlState::SyntaxError, "PREPARE needs AS and a statement")),
-        }
+    pub(super) fn prepare(
+        &self,
+        name: &Name,
+        types: &[TypeName],
+        statement: &tree::Statement,
+    ) -> Result<Statement> {
+        let typed = |ty| column_type(self.text, ty, self.relations).placed(self.text, name.span);
+        let types = types.iter().map(typed).collect::<Result<Vec<Type>>>()?;
+        let text = statement.span.of(self.text).to_owned();
+        Ok(Statement::Prepare { name: folded(name), text, types })
     }
 
     /// EXECUTE with constant arguments.
-    pub(super) fn execute(&self, name: Option<&NameSyntax>, parameters: &[Ast]) -> Result<Statement> {
-        let Some(name) = name else { return Err(Error::unsupported("EXECUTE IMMEDIATE is not supported")) };
+    pub(super) fn execute(&self, name: &Name, values: &'a [tree::Argument]) -> Result<Statement> {
+        for tree::Argument { variadic, name, value } in values {
+            if let Some((name, _)) = name {
+                return Err(self.unsupported("EXECUTE with the names of parameters", name.span));
+            }
+            if *variadic {
+                return Err(self.unexpected(value.span));
+            }
+        }
         let mut binder = self.binder();
-        let mut arguments = Vec::with_capacity(parameters.len());
-        for parameter in parameters {
-            arguments.push(binder.constant(parameter)?);
+        let mut arguments = Vec::with_capacity(values.len());
+        for argument in values {
+            arguments.push(binder.constant(&argument.value)?);
         }
-        Ok(Statement::Execute { name: self.simple_name(name)?, arguments })
+        Ok(Statement::Execute { name: folded(name), arguments })
     }
 }
-
-/// `DROP MACRO [TABLE] [IF EXISTS] name` and DROP FUNCTION, of which a name has one here.
-pub(super) fn drop_macro(text: &str, drop: &Drop, relations: &dyn Relations) -> Result<Statement> {
-    let Drop { kind, if_exists, names, cascade, concurrently: _, persistent: _, on } = drop;
-    let function = *kind == ObjectKind::Function;
-    // PostgreSQL's list of argument types may follow a function's name.
-    let name = match names.as_slice() {
-        [(path, types)] if cascade.is_none() && on.is_none() && (function || types.is_none()) => Some(path),
-        _ => None,
-    };
-    match name.map(|path| own::object_name(text, path, relations)).transpose()? {
-        Some(name) if function => Ok(Statement::DropFunction { name, if_exists: *if_exists }),
-        Some(name) => Ok(Statement::DropMacro { name, if_exists: *if_exists }),
-        None => {
-            let form = if function { DROP_FUNCTION } else { DROP_MACRO };
-            Err(Error::new(SqlState::SyntaxError, form).at(place::START))
-        }
-    }
-}
-
-/// The form of DROP MACRO, for hints.
-pub(super) const DROP_MACRO: &str = "write DROP MACRO name";
-/// The form of DROP FUNCTION, for hints.
-pub(super) const DROP_FUNCTION: &str = "write DROP FUNCTION name";

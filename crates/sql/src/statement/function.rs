@@ -16,7 +16,6 @@ use syntax::tree::{
 use syntax::{Keyword, Kind, Span};
 use types::{Error, Result, SqlState};
 
-use super::own;
 use crate::words::{Words, folded};
 use crate::{Relations, parse, place};
 
@@ -60,7 +59,7 @@ impl Made {
         (if_there, temporary): (IfThere, bool),
         relations: &dyn Relations,
     ) -> Result<Made> {
-        let mut name = own::object_name(text, path, relations)?;
+        let mut name = super::named(text, path, relations)?;
         let within = name.schema.as_deref() == Some(TEMPORARY_SCHEMA);
         if temporary && name.schema.is_some() && !within {
             let message = "cannot create a temporary macro in a schema that is not temporary";
@@ -246,7 +245,7 @@ fn form(parameters: Vec<Parameter>, body: &str, table: bool, strict: bool) -> Re
         text = format!("CASE WHEN {} THEN NULL ELSE {text} END", missing.join(" OR "));
     }
     let checked = if table { text.clone() } else { format!("SELECT {text}") };
-    parse::statement(&checked).map_err(|error| Error::new(error.state(), error.message()))?;
+    parse::tree(&checked).map_err(|error| Error::new(error.state(), error.message()))?;
     Ok(MacroForm { parameters: kept, text, table })
 }
 

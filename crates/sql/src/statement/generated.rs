@@ -2,16 +2,13 @@
 
 use plan::ColumnId;
 use plan::statement::{ForeignKey, TableOptions};
-use sqlparser::ast::{ColumnOption, CreateTable, Spanned};
-use sqlparser::tokenizer::Span;
+use syntax::Span;
+use syntax::tree::{ColumnClauseKind, ColumnDef};
 use types::{Error, Field, ReferentialAction, Result, SqlState, Type};
 
 use super::Context;
 use crate::RelationInfo;
-use crate::bind::folded;
-
-/// The type that a generated column without one is given before the parser sees it; it takes its expression's.
-pub(crate) const TYPE_OF_EXPRESSION: &str = "type of the expression";
+use crate::bind::{folded, place_of};
 
 impl Context<'_> {
     /// Generated columns can be computed from what stands before them, have no other value, and are not changed by
@@ -19,17 +16,16 @@ impl Context<'_> {
     pub(super) fn check_generated(
         &self,
         table: &str,
-        create: &CreateTable,
+        written: &[&ColumnDef],
         columns: &mut [Field],
         options: &mut TableOptions,
     ) -> Result<()> {
-        let place =
-            |column: &str| create.columns.iter().find(|c| folded(&c.name) == column).map(|c| c.name.span);
+        let place = |column: &str| written.iter().find(|c| folded(&c.name) == column).map(|c| c.name.span);
         if !columns.is_empty() && options.generated.len() >= columns.len() {
             let message = format!("table \"{table}\" has no column that is not generated");
             return Err(Error::new(SqlState::InvalidTableDefinition, message).at(crate::place::START));
         }
-        let place = |column: &str| place(column).unwrap_or_else(Span::empty);
+        let place = |column: &str| place(column).unwrap_or_default();
         for number in 0..options.generated.len() {
             let name = options.generated[number].0.clone();
             let name = &name;
@@ -43,15 +39,15 @@ impl Context<'_> {
                 );
                 return refuse(Error::new(SqlState::SyntaxError, message));
             }
-            let written = create.columns.iter().filter(|column| folded(&column.name) == *name);
+            let clauses = written.iter().filter(|column| folded(&column.name) == *name);
             let mut expressions =
-                written.flat_map(|column| &column.options).filter_map(|option| match &option.option {
-                    ColumnOption::Generated { generation_expr: Some(expression), .. } => Some(expression),
+                clauses.flat_map(|column| &column.clauses).filter_map(|clause| match &clause.kind {
+                    ColumnClauseKind::Generated { value, stored: _ } => Some(value),
                     _ => None,
                 });
             let Some(expression) = expressions.next() else { continue };
             let text = super::create::without_table(table, columns, expression);
-            let expr = self.binder().check_generated(table, columns, at, &text, expression.span())?;
+            let expr = self.binder().check_generated(table, columns, at, &text, place_of(expression))?;
             let read: Vec<usize> =
                 (0..columns.len()).filter(|at| expr.columns().contains(&ColumnId(*at as u32))).collect();
             let later = |read: &usize| {
@@ -102,7 +98,7 @@ impl Context<'_> {
         let mut users = Vec::new();
         for (at, text) in info.generated.iter().enumerate() {
             let Some(text) = text.as_deref() else { continue };
-            let expr = self.binder().check_generated(&info.name, fields, at, text, Span::empty())?;
+            let expr = self.binder().check_generated(&info.name, fields, at, text, Span::default())?;
             if at != read && expr.columns().contains(&ColumnId(read as u32)) {
                 users.push(at);
             }

@@ -1,30 +1,51 @@
-//! CREATE INDEX and DROP INDEX.
+//! CREATE INDEX.
 
 use plan::TableId;
-use plan::statement::{ObjectName, Statement};
-use sqlparser::ast::{CreateIndex, Expr as Ast, Ident, IndexColumn, IndexType, ObjectName as NameSyntax};
+use plan::statement::Statement;
+use syntax::tree::{CreateIndex, IfThere, Name, OrderItem, OrderKey};
 use types::{Error, Result, SqlState};
 
-use super::Context;
+use super::options::names_of;
+use super::{Context, refused};
 use crate::bind::folded;
+use crate::bind::query::order_value;
 use crate::place;
 
 impl Context<'_> {
     /// CREATE INDEX; clauses that indexes here do not have are errors.
     pub(super) fn create_index(&self, create: &CreateIndex) -> Result<Statement> {
+        let CreateIndex {
+            if_there,
+            unique,
+            // No index is made under a lock that readers wait for.
+            concurrently: _,
+            name,
+            table,
+            method,
+            columns,
+            include,
+            nulls_distinct,
+            options,
+            condition,
+        } = create;
+        if *if_there == IfThere::Replace {
+            return Err(refused("CREATE INDEX", "OR REPLACE"));
+        }
+        for item in columns {
+            order_value(self.text, item)?;
+        }
         let unsupported = [
-            (!create.include.is_empty(), "INCLUDE"),
-            (create.predicate.is_some(), "WHERE"),
-            (!create.with.is_empty(), "WITH"),
-            (create.nulls_distinct.is_some(), "NULLS DISTINCT"),
-            (!create.index_options.is_empty() || !create.alter_options.is_empty(), "options"),
+            (!include.is_empty(), "INCLUDE"),
+            (condition.is_some(), "WHERE"),
+            (!options.is_empty(), "WITH"),
+            (nulls_distinct.is_some(), "NULLS DISTINCT"),
         ];
         if let Some((_, what)) = unsupported.iter().find(|(there, _)| *there) {
             let message = format!("{what} of CREATE INDEX is not supported");
             return Err(Error::unsupported(message).at(place::START));
         }
-        let (table, info) = self.table(&create.table_name)?;
-        let columns = create.columns.iter().map(index_column).collect::<Option<Vec<&Ident>>>();
+        let (table, info) = self.table(table)?;
+        let columns = columns.iter().map(index_column).collect::<Option<Vec<&Name>>>();
         let Some(columns) = columns else {
             return Err(Error::unsupported("an index is on columns, not on expressions")
                 .with_hint("add a column with the expression's value, and index that")
@@ -39,9 +60,10 @@ impl Context<'_> {
                 }
             }
         }
-        let name = match &create.name {
+        let if_not_exists = *if_there == IfThere::Keep;
+        let name = match name {
             Some(name) => Some(self.simple_name(name)?),
-            None if create.if_not_exists => {
+            None if if_not_exists => {
                 return Err(Error::new(SqlState::SyntaxError, "IF NOT EXISTS needs the index's name"));
             }
             None => None,
@@ -50,31 +72,21 @@ impl Context<'_> {
             name,
             table,
             table_id: TableId(info.id.0),
-            method: create.using.as_ref().map(method),
+            method: method.as_ref().map(folded),
             columns: positions,
-            unique: create.unique,
-            if_not_exists: create.if_not_exists,
+            unique: *unique,
+            if_not_exists,
         })
     }
-
-    /// DROP INDEX of one or several indexes.
-    pub(super) fn drop_indices(&self, if_exists: bool, names: &[NameSyntax]) -> Result<Statement> {
-        let names: Vec<ObjectName> =
-            names.iter().map(|n| self.object_name(n).map(|(n, _)| n)).collect::<Result<_>>()?;
-        Ok(Statement::DropIndex { names, if_exists })
-    }
 }
 
-fn index_column(column: &IndexColumn) -> Option<&Ident> {
-    match (&column.column.expr, &column.operator_class) {
-        (Ast::Identifier(name), None) => Some(name),
+/// The column that an item is; an index of blocks has no order.
+fn index_column(item: &OrderItem) -> Option<&Name> {
+    let OrderItem { key: OrderKey::Expr(column), descending: _, nulls_first: _, span: _ } = item else {
+        return None;
+    };
+    match names_of(column) {
+        Some([name]) => Some(name),
         _ => None,
-    }
-}
-
-fn method(using: &IndexType) -> String {
-    match using {
-        IndexType::Custom(name) => folded(name),
-        other => other.to_string().to_lowercase(),
     }
 }

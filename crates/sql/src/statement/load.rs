@@ -1,110 +1,108 @@
-//! INSERT and COPY FROM: queries whose rows become a table's.
+//! INSERT and COPY: queries whose rows become a table's or a file's.
 //!
 //! A plain INSERT is a query whose columns are those of the table, in the table's order, with defaults put in. INSERT
 //! with WITH, RETURNING or ON CONFLICT goes to `modify`. COPY FROM reads the file with the table's types
 //! (`Relations::file_as`). COPY TO takes a table or any query, also one that changes rows. Called by `Context::plan`.
 
 use plan::statement::{ObjectName, Statement};
-use sqlparser::ast::{
-    CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Insert, ObjectName as NameSyntax, Query,
-    SqliteOnConflict, TableObject, With,
+use syntax::tree::{
+    Copy, CopySource, CopyTarget, Expr as Ast, ExprKind as AstKind, Insert, Literal, Name, OperatorKind,
+    OptionValue, Path, Query, SetExpr, SetOption, StatementKind, Target,
 };
 use types::{Error, Result, Schema, SqlState};
 
 use super::Context;
-use crate::asides::InsertBy;
+use crate::bind::Binder;
 use crate::bind::modify::unknown_column;
-use crate::bind::{Binder, folded};
+use crate::names::quoted;
 use crate::{RelationInfo, place};
 
-impl Context<'_> {
+/// The rows of a query that is VALUES.
+pub(super) fn values_of(query: Option<&Query>) -> Option<&[Vec<Ast>]> {
+    match &query?.body {
+        SetExpr::Values(rows) => Some(rows),
+        _ => None,
+    }
+}
+
+impl<'a> Context<'a> {
     /// INSERT, with the WITH in front of it.
-    pub(super) fn insert_with(&self, insert: &Insert, with: Option<&With>) -> Result<Statement> {
-        let plain =
-            with.is_none() && insert.on.is_none() && insert.or.is_none() && insert.returning.is_none();
+    pub(super) fn insert(&self, insert: &'a Insert) -> Result<Statement> {
+        let plain = insert.with.is_none()
+            && insert.conflict.is_none()
+            && insert.or.is_none()
+            && insert.returning.is_empty();
         let Some(query) = insert.source.as_ref().filter(|_| plain) else {
-            return self.insert_and_more(insert, with);
+            return self.insert_and_more(insert);
         };
-        let (name, info, targets) = self.insert_target(insert, None)?;
+        let (name, info, targets) = self.insert_target(insert)?;
         let mut binder = self.binder();
-        binder.fewer = insert.columns.is_empty() && self.parsed.insert_by == InsertBy::Position;
+        binder.fewer = fills_in_order(insert);
         let query = binder.query_into(query, &info, &targets)?;
         Ok(Statement::Insert { table: info.id, name, query })
     }
 
     /// The table of an INSERT, and the columns that its rows fill.
-    pub(super) fn insert_target(
-        &self,
-        insert: &Insert,
-        with: Option<&With>,
-    ) -> Result<(ObjectName, RelationInfo, Vec<usize>)> {
-        let known = matches!(insert.or, None | Some(SqliteOnConflict::Ignore | SqliteOnConflict::Replace));
-        let odd = !known
-            || (insert.or.is_some() && insert.on.is_some())
-            || insert.ignore
-            || insert.overwrite
-            || insert.partitioned.is_some()
-            || !insert.assignments.is_empty()
-            || insert.replace_into
-            || !insert.after_columns.is_empty();
-        if odd {
+    pub(super) fn insert_target(&self, insert: &'a Insert) -> Result<(ObjectName, RelationInfo, Vec<usize>)> {
+        let source = insert.source.as_deref();
+        if let (None, Some(first)) = (source, insert.columns.first()) {
+            return Err(self.wrong("DEFAULT VALUES takes no list of columns", first.path.span()));
+        }
+        self.refuse_places(&insert.columns)?;
+        if insert.or.is_some() && insert.conflict.is_some() {
             return Err(Error::unsupported("this form of INSERT is not supported").at(place::START));
         }
-        let TableObject::TableName(table) = &insert.table else {
-            return Err(Error::unsupported("INSERT takes a table's name").at(place::START));
-        };
-        let (name, info) = self.changed_or_made(table)?;
-        let idents: Vec<&Ident> = insert.columns.iter().filter_map(single).collect();
-        if idents.len() != insert.columns.len() {
+        let (name, info) = self.changed_table(&insert.table)?;
+        let names: Vec<&Name> = insert.columns.iter().filter_map(|target| target.path.single()).collect();
+        if names.len() != insert.columns.len() {
             return Err(Error::new(SqlState::SyntaxError, "INSERT columns are plain names"));
         }
-        let mut targets = match &insert.source {
-            Some(query) if self.parsed.insert_by == InsertBy::Name => {
-                self.columns_by_name(&info, query, with, insert)?
-            }
-            _ => self.columns(&info, &idents)?,
+        let mut targets = match source {
+            Some(query) if insert.by_name == Some(true) => self.columns_by_name(&info, query, insert)?,
+            _ => self.columns(&info, &names)?,
         };
-        let computed = info.generated.iter().any(Option::is_some);
-        if computed && idents.is_empty() && self.parsed.insert_by == InsertBy::Position {
-            // As PostgreSQL has it, DEFAULT stands in the place of a generated column; as DuckDB has it, nothing
-            // does.
-            let width = insert.source.as_ref().and_then(|query| match query.body.as_ref() {
-                sqlparser::ast::SetExpr::Values(values) => values.rows.first().map(|row| row.content.len()),
-                _ => None,
-            });
-            let given = info.given_columns();
-            if insert.source.is_some() && width.is_none_or(|width| width <= given.len()) {
-                targets = given;
+        if fills_in_order(insert) {
+            let width = values_of(source).and_then(|rows| rows.first()).map(Vec::len);
+            if info.generated.iter().any(Option::is_some) {
+                // As PostgreSQL has it, DEFAULT stands in the place of a generated column; as DuckDB has it, nothing
+                // does.
+                let given = info.given_columns();
+                if source.is_some() && width.is_none_or(|width| width <= given.len()) {
+                    targets = given;
+                }
             }
-        }
-        if idents.is_empty() && self.parsed.insert_by == InsertBy::Position {
             // Fewer values than columns fill the first ones.
-            use sqlparser::ast::SetExpr;
-            if let Some(query) = &insert.source
-                && let SetExpr::Values(values) = query.body.as_ref()
-                && let Some(first) = values.rows.first()
-                && first.content.len() < targets.len()
-            {
-                targets.truncate(first.content.len());
+            if let Some(width) = width {
+                targets.truncate(width);
             }
         }
-        let targets = self.given(insert, &info, targets)?;
+        self.refuse_given(insert, &info, &targets)?;
         Ok((name, info, targets))
+    }
+
+    /// Places of a list in a column's stead, which nothing assigns to.
+    pub(super) fn refuse_places(&self, targets: &[Target]) -> Result<()> {
+        match targets.iter().find(|target| !target.places.is_empty()) {
+            None => Ok(()),
+            Some(Target { path, places: _ }) => {
+                let error = Error::unsupported("a part of a list cannot be assigned to");
+                Err(self.at(error, path.span()))
+            }
+        }
     }
 
     /// The columns that a query's columns are called after.
     fn columns_by_name(
         &self,
         info: &RelationInfo,
-        query: &Query,
-        with: Option<&With>,
-        insert: &Insert,
+        query: &'a Query,
+        insert: &'a Insert,
     ) -> Result<Vec<usize>> {
         if !insert.columns.is_empty() {
             let error = Error::new(SqlState::SyntaxError, "INSERT BY NAME takes no list of columns");
             return Err(error.at(place::START));
         }
-        let named = self.binder_with(with)?.query(query)?;
+        let named = self.binder_with(insert.with.as_ref())?.query(query)?;
         let mut targets = Vec::with_capacity(named.output.len());
         for (_, name) in &named.output {
             let Some(at) = info.columns.position(name) else {
@@ -120,24 +118,56 @@ impl Context<'_> {
     }
 
     /// COPY FROM and COPY TO.
-    pub(super) fn copy(
-        &self,
-        source: &CopySource,
-        to: bool,
-        target: &CopyTarget,
-        options: &[CopyOption],
-        legacy: &[CopyLegacyOption],
-    ) -> Result<Statement> {
-        if to {
-            return self.copy_to(source, target, options, legacy);
+    pub(super) fn copy(&self, copy: &'a Copy) -> Result<Statement> {
+        let Copy { source, to, target, options, condition, span: _ } = copy;
+        if let Some(condition) = condition {
+            return Err(self.unsupported("WHERE of COPY", condition.span));
         }
-        let CopySource::Table { table_name, columns } = source else {
-            return Err(Error::unsupported("COPY FROM takes a table's name").at(place::START));
+        let source = match source {
+            CopySource::Statement(_) if !to => {
+                return Err(Error::unsupported("COPY FROM takes a table's name").at(place::START));
+            }
+            source => source,
         };
-        let (name, info) = self.table(table_name)?;
-        let idents: Vec<&Ident> = columns.iter().collect();
-        let mut targets = self.columns(&info, &idents)?;
-        if idents.is_empty() {
+        let target = self.file_of(target)?;
+        let mut all = Vec::with_capacity(options.len());
+        for option in options {
+            self.copy_option(option, &mut all)?;
+        }
+        match source {
+            source if *to => self.copy_to(source, target, all),
+            CopySource::Table(table, columns) => self.copy_from(table, columns, target, &all),
+            CopySource::Statement(_) => {
+                Err(Error::unsupported("COPY FROM takes a table's name").at(place::START))
+            }
+        }
+    }
+
+    fn file_of(&self, target: &'a CopyTarget) -> Result<End<'a>> {
+        match target {
+            CopyTarget::File(file) => match &file.kind {
+                AstKind::Literal(Literal::Text(path)) => Ok(End::File(path, file)),
+                _ => Err(self.unsupported("a path that is no text in single quotes", file.span)),
+            },
+            CopyTarget::Standard(word) => match word.of(self.text).eq_ignore_ascii_case("stdin") {
+                true => Ok(End::Input),
+                false => Ok(End::Output),
+            },
+            CopyTarget::Program(_) => Ok(End::Program),
+        }
+    }
+
+    fn copy_from(
+        &self,
+        table: &Path,
+        columns: &[Name],
+        target: End<'_>,
+        options: &[(String, String)],
+    ) -> Result<Statement> {
+        let (name, info) = self.table(table)?;
+        let names: Vec<&Name> = columns.iter().collect();
+        let mut targets = self.columns(&info, &names)?;
+        if names.is_empty() {
             targets = info.given_columns();
         }
         if let Some(at) = targets.iter().position(|at| info.is_generated(*at)) {
@@ -145,19 +175,17 @@ impl Context<'_> {
             let message = format!("column \"{column}\" is a generated column");
             let error = Error::new(SqlState::InvalidColumnReference, message)
                 .with_detail("Generated columns cannot be used in COPY.");
-            return Err(self.at(error, idents[at].span));
+            return Err(self.at(error, names[at].span));
         }
-        let mut options = copy_options(options, legacy)?;
-        options.extend_from_slice(self.copy_options);
         let (filename, place) = match target {
-            CopyTarget::File { filename } => (filename.clone(), place::of_quoted(self.text, filename)),
-            CopyTarget::Stdin => {
+            End::File(path, file) => (path.to_owned(), Some(place::at_span(self.text, file.span))),
+            End::Input => {
                 let format = options.iter().find(|(name, _)| name.eq_ignore_ascii_case("format"));
                 let format = format.map_or("csv", |(_, value)| value.as_str()).to_lowercase();
                 let path = self.relations.standard_input(&format).map_err(|e| e.at(place::START))?;
                 (path, None)
             }
-            _ => {
+            End::Output | End::Program => {
                 let error = Error::unsupported("COPY FROM takes a file's path in quotes, or STDIN");
                 return Err(error.at(place::START));
             }
@@ -165,19 +193,14 @@ impl Context<'_> {
         let filename = filename.as_str();
         // Text is read straight into the table's types, not into what it looks like.
         let filled = Schema::new(targets.iter().map(|at| info.columns.fields()[*at].clone()).collect());
-        let file = self.relations.file_as(filename, &options, &filled).map_err(|e| match place {
+        let file = self.relations.file_as(filename, options, &filled).map_err(|e| match place {
             Some(place) if e.position().is_none() => e.at(place),
             _ => e,
         })?;
         if file.schema.len() != targets.len() {
-            let error = Error::new(
-                SqlState::BadCopyFormat,
-                format!(
-                    "\"{filename}\" has {} columns, but {} are expected",
-                    file.schema.len(),
-                    targets.len()
-                ),
-            );
+            let (there, wanted) = (file.schema.len(), targets.len());
+            let message = format!("\"{filename}\" has {there} columns, but {wanted} are expected");
+            let error = Error::new(SqlState::BadCopyFormat, message);
             return Err(match place {
                 Some(place) => error.at(place),
                 None => error,
@@ -188,16 +211,14 @@ impl Context<'_> {
         let relation = binder.assigned(relation, &info, &targets)?;
         Ok(Statement::CopyFrom { table: info.id, name, source: file, query: binder.finish(relation)? })
     }
-}
 
-impl Context<'_> {
     /// The columns of a table with generated ones that COPY FROM would fill; none where that is all of them.
-    fn stored_columns(&self, table: &NameSyntax) -> Option<String> {
+    fn stored_columns(&self, table: &Path) -> Option<String> {
         let (name, _) = self.existing_name(table).ok()?;
         let info = self.relations.table(name.schema.as_deref(), &name.name).ok().flatten()?;
         info.generated.iter().any(Option::is_some).then(|| {
             let fields = info.columns.fields();
-            let quoted = |at: usize| Ident::with_quote('"', &fields[at].name).to_string();
+            let quoted = |at: usize| quoted(&fields[at].name);
             info.given_columns().into_iter().map(quoted).collect::<Vec<_>>().join(", ")
         })
     }
@@ -205,83 +226,114 @@ impl Context<'_> {
     /// COPY table or query TO a file.
     fn copy_to(
         &self,
-        source: &CopySource,
-        target: &CopyTarget,
-        options: &[CopyOption],
-        legacy: &[CopyLegacyOption],
+        source: &'a CopySource,
+        target: End<'_>,
+        options: Vec<(String, String)>,
     ) -> Result<Statement> {
         let path = match target {
-            CopyTarget::File { filename } => Some(filename.clone()),
-            CopyTarget::Stdout => None,
-            _ => {
+            End::File(path, _) => Some(path.to_owned()),
+            End::Output => None,
+            End::Input | End::Program => {
                 let error = Error::unsupported("COPY TO takes a file's path in quotes, or STDOUT");
                 return Err(error.at(place::START));
             }
         };
-        let mut all = copy_options(options, legacy)?;
-        all.extend_from_slice(self.copy_options);
         let query = match source {
-            CopySource::Query(query) => self.copied_query(query)?,
-            CopySource::Table { table_name, columns } => {
+            CopySource::Statement(statement) => self.copied_query(statement)?,
+            CopySource::Table(table, columns) => {
                 // A table is copied as the query that names its columns is: views and files are tables here too.
                 let list = match columns.is_empty() {
-                    true => self.stored_columns(table_name).unwrap_or_else(|| "*".to_owned()),
+                    true => self.stored_columns(table).unwrap_or_else(|| "*".to_owned()),
                     false => columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
                 };
-                let text = format!("SELECT {list} FROM {table_name}");
-                let parsed = crate::parse::statement(&text)?;
-                let sqlparser::ast::Statement::Query(query) = &parsed.statement else {
+                let (text, statement) = self.texts.add(format!("SELECT {list} FROM {table}"))?;
+                let StatementKind::Query(query) = &statement.kind else {
                     return Err(Error::internal("a query is a query"));
                 };
-                Binder::new(&text, self.relations, self.texts).query(query).map_err(|e| e.at(place::START))?
+                Binder::new(text, self.relations, self.texts).query(query).map_err(|e| e.at(place::START))?
             }
         };
-        Ok(Statement::CopyTo { query, path, options: all })
+        Ok(Statement::CopyTo { query, path, options })
     }
-}
 
-fn single(name: &NameSyntax) -> Option<&Ident> {
-    match name.0.as_slice() {
-        [part] => part.as_ident(),
-        _ => None,
-    }
-}
-
-/// Options in the words that `Relations::file` takes.
-fn copy_options(options: &[CopyOption], legacy: &[CopyLegacyOption]) -> Result<Vec<(String, String)>> {
-    let mut out = Vec::new();
-    let mut put = |name: &str, value: String| out.push((name.to_owned(), value));
-    for option in options {
-        match option {
-            CopyOption::Format(format) => put("format", folded(format)),
-            CopyOption::Delimiter(c) => put("delimiter", c.to_string()),
-            CopyOption::Null(text) => put("null", text.clone()),
-            CopyOption::Header(header) => put("header", header.to_string()),
-            CopyOption::Quote(c) => put("quote", c.to_string()),
-            CopyOption::Encoding(name) => put("encoding", name.clone()),
-            other => return Err(Error::unsupported(format!("COPY option {other} is not supported"))),
+    /// An option with its value; a list is its option repeated, as in functions that read files.
+    fn copy_option(&self, option: &SetOption, found: &mut Vec<(String, String)>) -> Result<()> {
+        let SetOption { name, value } = option;
+        let called = name.text.to_lowercase();
+        let Some(value) = value else {
+            // `CSV` alone is a format, as PostgreSQL had it before 9.0.
+            found.push(match called == "csv" {
+                true => ("format".to_owned(), called),
+                false => (called, String::new()),
+            });
+            return Ok(());
+        };
+        let mut values = Vec::new();
+        self.copy_values(value, false, &mut values)?;
+        if values.is_empty() {
+            values.push(String::new());
         }
+        found.extend(values.into_iter().map(|value| (called.clone(), value)));
+        Ok(())
     }
-    for option in legacy {
-        use sqlparser::ast::CopyLegacyCsvOption as C;
-        match option {
-            CopyLegacyOption::Delimiter(c) => put("delimiter", c.to_string()),
-            CopyLegacyOption::Null(text) => put("null", text.clone()),
-            CopyLegacyOption::Header => put("header", "true".into()),
-            CopyLegacyOption::Csv(options) => {
-                put("format", "csv".into());
-                for option in options {
-                    match option {
-                        C::Header => put("header", "true".into()),
-                        C::Quote(c) => put("quote", c.to_string()),
-                        other => {
-                            return Err(Error::unsupported(format!("COPY option {other} is not supported")));
-                        }
+
+    /// The texts of a value; words in lists are names, which are folded, and others stand as they are written.
+    fn copy_values(&self, value: &OptionValue, listed: bool, out: &mut Vec<String>) -> Result<()> {
+        match value {
+            OptionValue::Star(_) => out.push("*".to_owned()),
+            OptionValue::Word(word) => out.push(shown(word, listed)),
+            OptionValue::Expr(expr) => match self.copy_text(expr, listed) {
+                Some(text) => out.push(text),
+                None => return Err(self.unexpected(expr.span)),
+            },
+            OptionValue::List(entries) => {
+                for SetOption { name, value } in entries {
+                    if !name.text.is_empty() {
+                        out.push(shown(name, true));
+                    }
+                    if let Some(value) = value {
+                        self.copy_values(value, true, out)?;
                     }
                 }
             }
-            other => return Err(Error::unsupported(format!("COPY option {other} is not supported"))),
+        }
+        Ok(())
+    }
+
+    fn copy_text(&self, expr: &Ast, listed: bool) -> Option<String> {
+        match &expr.kind {
+            AstKind::Literal(Literal::Text(text) | Literal::Number(text)) => Some(text.to_string()),
+            AstKind::Literal(Literal::Null | Literal::Bool(_)) => {
+                let word = expr.span.of(self.text);
+                Some(if listed { word.to_lowercase() } else { word.to_owned() })
+            }
+            AstKind::Column(path) => path.single().map(|name| shown(name, listed)),
+            AstKind::Prefix(operator, number) if operator.kind == OperatorKind::Minus => match &number.kind {
+                AstKind::Literal(Literal::Number(number)) => Some(format!("-{number}")),
+                _ => None,
+            },
+            _ => None,
         }
     }
-    Ok(out)
+}
+
+/// Where COPY reads or writes.
+#[derive(Clone, Copy)]
+enum End<'a> {
+    File(&'a str, &'a Ast),
+    Input,
+    Output,
+    Program,
+}
+
+/// Whether the values of an INSERT find their columns by their order in the table.
+pub(super) fn fills_in_order(insert: &Insert) -> bool {
+    insert.columns.is_empty() && insert.by_name != Some(true)
+}
+
+fn shown(word: &Name, listed: bool) -> String {
+    match listed && !word.quoted {
+        true => word.text.to_lowercase(),
+        false => word.text.to_string(),
+    }
 }

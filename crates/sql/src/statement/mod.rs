@@ -1,186 +1,236 @@
 //! Statements: the syntax tree's to ours.
 //!
-//! `plan` builds a `Context` for one statement and dispatches by kind. Statements whose syntax `syntax::tree` has in
-//! full are planned before, in `of_tree` (`own`), without the binder's tree. Clauses that no planner reads are
-//! refused first (`refusals`), so that nothing is ignored silently. Queries go to `bind`; the other files resolve
-//! names and options and return `plan::Statement`.
+//! `plan` builds a `Context` for one statement and dispatches by its kind. Each file takes its nodes apart field by
+//! field and refuses what the engine does not do, so that nothing is ignored silently; `grammar_walk` proves it.
+//! Queries go to `bind`; the files here resolve names and options and return `plan::Statement`.
 
 mod alter;
 mod alter_fields;
 mod attach;
+mod clauses;
 mod create;
 mod define;
+mod drop;
+mod explain;
+mod forms;
 mod function;
 mod generated;
 mod index;
 mod load;
 mod modify;
-mod own;
-mod refusals;
+mod options;
+mod partitions;
+mod procedures;
 mod sequence;
 mod session;
 mod transaction;
 mod user_type;
 
-pub(crate) use generated::TYPE_OF_EXPRESSION;
-use plan::statement::{ExplainFormat, IfExists, ObjectName, Statement};
-use sqlparser::ast::{
-    AnalyzeFormat, AnalyzeFormatKind, Expr as Ast, Ident, ObjectName as NameSyntax, ObjectType, SchemaName,
-    Statement as Syntax, UtilityOption, Value as AstValue,
-};
-use sqlparser::tokenizer::Span;
-use syntax::tree::IfThere;
+use plan::statement::{IfExists, ObjectName, Statement};
+use syntax::Span;
+use syntax::tree::{self, IfThere, ObjectKind, StatementKind as Kind};
 use types::{Error, Result, SqlState, Type, Value};
 
-use crate::asides::Parsed;
 use crate::bind::modify::column_position;
 use crate::bind::{Binder, folded};
 use crate::names::Name;
+use crate::script::StatementText;
 use crate::texts::Texts;
-use crate::{RelationInfo, Relations, place};
+use crate::{RelationInfo, Relations, elsewhere, parse, place};
 
-pub(crate) use alter_fields::JOINT;
 pub use create::COLUMNS_MAX;
-pub(crate) use own::{fault, kept, of_tree};
+pub(crate) use forms::fault;
+pub(crate) use modify::row_query;
+use sequence::Sequences;
 
-/// Plans one parsed statement.
+/// Plans one statement from its tree; `begins` is its place in its script.
 pub(crate) fn plan(
     text: &str,
-    parsed: &Parsed,
+    tree: &tree::Statement,
+    begins: Option<&StatementText>,
     relations: &dyn Relations,
     values: &[(Value, Type)],
 ) -> Result<Statement> {
     let texts = Texts::default();
-    let context = Context {
-        text,
-        relations,
-        column_names: &parsed.column_names,
-        parsed,
-        values,
-        texts: &texts,
-        copy_options: &parsed.copy_options,
-        summarize: parsed.summarize,
-        alter_view: parsed.alter_view,
-    };
-    context.plan(&parsed.statement)
+    let context = Context { text, relations, begins, values, texts: &texts };
+    context.plan(tree)
 }
 
 /// What planning any statement needs.
 struct Context<'a> {
     text: &'a str,
     relations: &'a dyn Relations,
-    column_names: &'a [Ident],
-    parsed: &'a Parsed,
+    begins: Option<&'a StatementText>,
     values: &'a [(Value, Type)],
     texts: &'a Texts,
-    copy_options: &'a [(String, String)],
-    summarize: bool,
-    alter_view: bool,
 }
 
-impl Context<'_> {
-    fn binder(&self) -> Binder<'_> {
-        let mut binder = Binder::new(self.text, self.relations, self.texts).with_asides(self.parsed);
+impl<'a> Context<'a> {
+    fn binder(&self) -> Binder<'a> {
+        let mut binder = Binder::new(self.text, self.relations, self.texts);
+        binder.begins = self.begins;
         binder.values = self.values;
         binder
     }
 
-    fn plan(&self, syntax: &Syntax) -> Result<Statement> {
-        refusals::refuse_unread(syntax)?;
-        let mut binder = self.binder();
-        if let Some(relation) = binder.inspect(syntax, self.summarize)? {
-            return Ok(Statement::Query(binder.finish(relation)?));
-        }
-        if let Some(transaction) = self.transaction(syntax) {
-            return transaction;
-        }
-        match syntax {
-            Syntax::Query(query) => match self.modifying_query(query) {
-                Some(statement) => statement,
-                None => match self.changing_query(query) {
-                    Some(statement) => statement,
-                    None => Ok(Statement::Query(self.binder().query(query)?)),
-                },
+    fn plan(&self, statement: &'a tree::Statement) -> Result<Statement> {
+        let at = statement.span;
+        match &statement.kind {
+            Kind::Query(query) => self.query(query),
+            Kind::Insert(insert) => self.insert(insert),
+            Kind::Update(update) => self.update(update),
+            Kind::Delete(delete) => self.delete(delete),
+            Kind::Merge(merge) => self.merge(merge),
+            Kind::Truncate(truncate) => self.truncate(truncate),
+            Kind::Copy(copy) => self.copy(copy),
+            Kind::CopyDatabase { from, to, part } => attach::copy(self.text, from, to, part.as_ref()),
+            Kind::CreateTable(create) => self.create_table(create),
+            Kind::CreateView(create) => self.create_view(create),
+            Kind::CreateIndex(create) => self.create_index(create),
+            Kind::CreateSequence { if_there, temporary, name, options } => {
+                self.sequences().create(name, options, *if_there, *temporary)
+            }
+            Kind::CreateSchema { if_there, name, owner } => {
+                self.create_schema(*if_there, name, owner.as_ref())
+            }
+            Kind::CreateType(create) => user_type::create_type(self.text, create, self.relations),
+            Kind::CreateMacro(create) => function::create_macro(self.text, create, self.relations),
+            Kind::CreateFunction(create) => function::create_function(self.text, create, self.relations),
+            Kind::CreateSecret(create) => self.create_secret(create),
+            Kind::CreateWideTable(create) => self.create_wide_table(create),
+            Kind::RefreshWideTable(name) => self.refresh_wide_table(name),
+            Kind::AlterTable(alter) => self.alter_table(alter),
+            Kind::AlterObject(alter) => match alter.kind {
+                ObjectKind::Sequence => self.sequences().alter(alter),
+                _ => self.alter_object(alter),
             },
-            Syntax::CreateTable(create) => self.create_table(create),
-            Syntax::CreateSchema { schema_name, if_not_exists, .. } => {
-                let SchemaName::Simple(name) = schema_name else {
-                    return Err(Error::unsupported("CREATE SCHEMA AUTHORIZATION is not supported"));
-                };
-                Ok(Statement::CreateSchema { name: self.schema_name(name)?, if_not_exists: *if_not_exists })
-            }
-            Syntax::Drop { object_type, if_exists, names, cascade, .. } => {
-                self.drop(object_type, *if_exists, names, *cascade)
-            }
-            Syntax::AlterTable(alter) => self.alter_table(alter),
-            Syntax::CreateIndex(create) => self.create_index(create),
-            Syntax::Comment { object_type, object_name, comment, .. } => {
-                self.comment(object_type, object_name, comment.as_deref())
-            }
-            Syntax::CreateView(view) => self.create_view(view),
-            Syntax::Prepare { name, data_types, statement: _ } => self.prepare(name, data_types),
-            Syntax::Execute { name, parameters, .. } => self.execute(name.as_ref(), parameters),
-            Syntax::Deallocate { name, .. } => {
-                Ok(Statement::Deallocate { name: Some(folded(name)).filter(|n| n != "all") })
-            }
-            Syntax::Insert(insert) => self.insert_with(insert, None),
-            Syntax::Update(update) => self.update(update, None),
-            Syntax::Delete(delete) => self.delete(delete, None),
-            Syntax::Merge(merge) => self.merge(merge, None),
-            Syntax::Truncate(truncate) => self.truncate(truncate),
-            Syntax::Copy { source, to, target, options, legacy_options, .. } => {
-                self.copy(source, *to, target, options, legacy_options)
-            }
-            Syntax::Explain { analyze, verbose: _, statement, format, options, .. } => {
-                self.explain(*analyze, statement, format.as_ref(), options.as_deref().unwrap_or_default())
-            }
-            Syntax::Set(set) => self.set(set),
-            Syntax::Reset(reset) => self.reset(reset),
-            Syntax::ShowVariable { variable } => self.show(variable),
-            Syntax::Call(call) => self.call(call),
-            other => {
-                let shown = other.to_string();
-                let verb: Vec<&str> = shown.split_whitespace().take(2).collect();
-                Err(Error::unsupported(format!("{} is not supported", verb.join(" "))).at(place::START))
-            }
+            Kind::AlterQuery(query, name, value) => self.alter_query(query, name, value),
+            Kind::Drop(drop) => self.drop(drop, at),
+            Kind::Comment(comment) => self.comment(comment),
+            _ => self.plan_other(statement),
         }
     }
 
-    /// The text that the statement keeps.
-    fn kept(&self) -> Option<&str> {
-        self.parsed.kept.map(|span| span.of(self.text))
+    /// Statements about the session, its transactions and the database as a whole.
+    fn plan_other(&self, statement: &'a tree::Statement) -> Result<Statement> {
+        let at = statement.span;
+        match &statement.kind {
+            Kind::Explain { analyze, verbose: _, options, statement } => {
+                // How much is shown is always all that there is.
+                self.explain(*analyze, options, statement)
+            }
+            Kind::Describe { .. } | Kind::Show(_) => self.inspect(statement),
+            Kind::Prepare { name, types, statement } => self.prepare(name, types, statement),
+            Kind::Execute { name, values } => self.execute(name, values),
+            Kind::Deallocate(name) => {
+                let name = name.as_ref().map(folded).filter(|name| name != "all");
+                Ok(Statement::Deallocate { name })
+            }
+            Kind::Set(set) => self.set(set),
+            Kind::Reset { scope, name } => self.reset(*scope, name.as_ref()),
+            Kind::ResetVariable(name) => Ok(procedures::called("reset_variable", [folded(name)])),
+            Kind::Pragma { name, value, arguments } => {
+                self.pragma(name, value.as_ref(), arguments.as_deref().unwrap_or_default(), at)
+            }
+            Kind::Call { name, arguments } => self.call(name, arguments),
+            Kind::Attach { if_there, path, name, options } => {
+                attach::attach(self.text, *if_there, path, name.as_ref(), options)
+            }
+            Kind::Detach { if_exists, name } => {
+                Ok(Statement::Detach { name: folded(name), if_exists: *if_exists })
+            }
+            Kind::Use(schema) => self.use_schema(schema, at),
+            Kind::Checkpoint(name) => Ok(procedures::called("checkpoint", name.iter().map(folded))),
+            Kind::CheckDatabase => Ok(procedures::called("check_database", [])),
+            Kind::BackupDatabase(folder) => {
+                Ok(procedures::called("backup_database", [folder.text.to_string()]))
+            }
+            Kind::ExportDatabase(folder, options) => self.export_database(folder, options),
+            Kind::ImportDatabase(folder) => {
+                Ok(procedures::called("import_database", [folder.text.to_string()]))
+            }
+            Kind::Analyze(..) => Err(self.foreign(&["analyze"], at)),
+            Kind::Vacuum { .. } => Err(self.foreign(&["vacuum"], at)),
+            Kind::SteerQuery(verb, query) => self.steer_query(*verb, query),
+            Kind::Unsupported(tree::Unsupported { words, text: _ }) => {
+                let words: Vec<&str> = words.iter().map(|word| &*word.text).collect();
+                Err(self.foreign(&words, at))
+            }
+            _ => self.transaction(statement),
+        }
+    }
+
+    fn sequences(&self) -> Sequences<'a> {
+        Sequences { text: self.text, relations: self.relations }
+    }
+
+    /// A statement that others have, with what does the same here.
+    fn foreign(&self, words: &[&str], at: Span) -> Error {
+        elsewhere::error_of(words).map(|error| self.at(error, at)).unwrap_or_else(|| {
+            // The second word says of what kind it is where the first one says what is done to it.
+            let kinds = words.first().is_some_and(|verb| {
+                ["create", "alter", "drop"].iter().any(|word| word.eq_ignore_ascii_case(verb))
+            });
+            let verb: Vec<&str> = words.iter().take(if kinds { 2 } else { 1 }).copied().collect();
+            Error::unsupported(format!("{} is not supported", verb.join(" ").to_uppercase())).at(place::START)
+        })
+    }
+
+    /// DESCRIBE, SUMMARIZE and SHOW.
+    fn inspect(&self, statement: &'a tree::Statement) -> Result<Statement> {
+        let mut binder = self.binder();
+        if let Some(relation) = binder.inspect(statement)? {
+            return Ok(Statement::Query(binder.finish(relation)?));
+        }
+        let words: Vec<String> = match &statement.kind {
+            Kind::Show(tree::Show::Name(path)) => path.names.iter().map(folded).collect(),
+            _ => vec![],
+        };
+        match words.as_slice() {
+            [] => Err(Error::new(SqlState::SyntaxError, "SHOW needs a name").at(place::START)),
+            [time, zone] if time == "time" && zone == "zone" => {
+                Ok(Statement::Show { name: "timezone".into() })
+            }
+            words => Ok(Statement::Show { name: words.join("_") }),
+        }
     }
 
     fn at(&self, error: Error, span: Span) -> Error {
         place::at(error, self.text, span)
     }
 
-    fn object_name(&self, name: &NameSyntax) -> Result<(ObjectName, Span)> {
-        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-        let span = Span::union_iter(idents.iter().map(|i| i.span));
-        let names: Vec<Name> = idents.iter().map(|i| Name::of(i)).collect();
+    /// What this engine does not have, at a place.
+    fn unsupported(&self, what: impl std::fmt::Display, span: Span) -> Error {
+        self.at(Error::unsupported(format!("{what} is not supported")), span)
+    }
+
+    /// A syntax error at a place.
+    fn wrong(&self, message: impl Into<String>, span: Span) -> Error {
+        self.at(Error::new(SqlState::SyntaxError, message.into()), span)
+    }
+
+    fn object_name(&self, name: &tree::Path) -> Result<(ObjectName, Span)> {
+        let span = name.span();
+        let names: Vec<Name> = name.names.iter().map(Name::of).collect();
         let (schema, name) = self.binder().placed(&names).map_err(|e| self.at(e, span))?;
         Ok((ObjectName { schema: schema.map(|schema| schema.text), name: name.text }, span))
     }
 
     /// The schema that CREATE SCHEMA and DROP SCHEMA are about.
-    fn schema_name(&self, name: &NameSyntax) -> Result<String> {
-        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-        let span = Span::union_iter(idents.iter().map(|i| i.span));
-        let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
+    fn schema_name(&self, name: &tree::Path) -> Result<String> {
+        let names: Vec<String> = name.names.iter().map(folded).collect();
         let schema = match names.as_slice() {
             [name] => self.relations.schema_to_change(None, name),
             [database, name] => self.relations.schema_to_change(Some(database), name),
             _ => Err(Error::new(SqlState::SyntaxError, "a schema has at most a database and a name")),
         };
-        schema.map_err(|e| self.at(e, span))
+        schema.map_err(|e| self.at(e, name.span()))
     }
 
     /// A name as it was written, a schema in front of it or none.
-    fn written_name(&self, name: &NameSyntax) -> Result<(ObjectName, Span)> {
-        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-        let span = Span::union_iter(idents.iter().map(|i| i.span));
-        let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
+    fn written_name(&self, name: &tree::Path) -> Result<(ObjectName, Span)> {
+        let span = name.span();
+        let names: Vec<String> = name.names.iter().map(folded).collect();
         match names.as_slice() {
             [name] => Ok((ObjectName { schema: None, name: name.clone() }, span)),
             [schema, name] => Ok((ObjectName { schema: Some(schema.clone()), name: name.clone() }, span)),
@@ -188,16 +238,16 @@ impl Context<'_> {
         }
     }
 
-    fn simple_name(&self, name: &NameSyntax) -> Result<String> {
+    fn simple_name(&self, name: &tree::Path) -> Result<String> {
         let (name, span) = self.written_name(name)?;
         match name.schema {
             None => Ok(name.name),
-            Some(_) => Err(self.at(Error::new(SqlState::SyntaxError, "a simple name is expected"), span)),
+            Some(_) => Err(self.wrong("a simple name is expected", span)),
         }
     }
 
     /// The name of something that exists, as that is spelled; the name as it was written where nothing is called so.
-    fn existing_name(&self, name: &NameSyntax) -> Result<(ObjectName, Span)> {
+    fn existing_name(&self, name: &tree::Path) -> Result<(ObjectName, Span)> {
         let (written, span) = self.object_name(name)?;
         let schema = written.schema.as_deref();
         let known = self.relations.view(schema, &written.name).is_some()
@@ -205,14 +255,14 @@ impl Context<'_> {
         if known {
             return Ok((written, span));
         }
-        let names: Vec<Name> = name.0.iter().filter_map(|p| p.as_ident()).map(Name::of).collect();
+        let names: Vec<Name> = name.names.iter().map(Name::of).collect();
         let (schema, name) = self.binder().placed(&names).map_err(|e| self.at(e, span))?;
         let found = self.binder().respelled(schema.as_ref(), &name).map_err(|e| self.at(e, span))?;
         Ok((found.map_or(written, |(schema, name)| ObjectName { schema, name }), span))
     }
 
     /// An existing table.
-    fn table(&self, name: &NameSyntax) -> Result<(ObjectName, RelationInfo)> {
+    fn table(&self, name: &tree::Path) -> Result<(ObjectName, RelationInfo)> {
         let (name, span) = self.existing_name(name)?;
         let found = self.relations.table(name.schema.as_deref(), &name.name).map_err(|e| self.at(e, span))?;
         match found {
@@ -225,7 +275,7 @@ impl Context<'_> {
     }
 
     /// Positions of named columns in a table; all of them, in order, when none are named.
-    fn columns(&self, info: &RelationInfo, names: &[&Ident]) -> Result<Vec<usize>> {
+    fn columns(&self, info: &RelationInfo, names: &[&tree::Name]) -> Result<Vec<usize>> {
         if names.is_empty() {
             return Ok((0..info.columns.len()).collect());
         }
@@ -244,88 +294,22 @@ impl Context<'_> {
         }
         Ok(positions)
     }
+}
 
-    fn drop(
-        &self,
-        kind: &ObjectType,
-        if_exists: bool,
-        names: &[NameSyntax],
-        cascade: bool,
-    ) -> Result<Statement> {
-        match kind {
-            ObjectType::Table => {
-                let names =
-                    names.iter().map(|n| self.existing_name(n).map(|(n, _)| n)).collect::<Result<_>>()?;
-                Ok(Statement::DropTable { names, if_exists, cascade })
-            }
-            ObjectType::View => self.drop_views(if_exists, names),
-            ObjectType::Index => self.drop_indices(if_exists, names),
-            ObjectType::Type => self.drop_types(names, if_exists, cascade),
-            ObjectType::Schema => match names {
-                [name] => Ok(Statement::DropSchema { name: self.schema_name(name)?, if_exists, cascade }),
-                _ => Err(Error::unsupported("DROP SCHEMA takes one schema")),
-            },
-            other => Err(Error::unsupported(format!("DROP {other} is not supported")).at(place::START)),
+/// The name of something new, with the key of the schema that is written before it, if one is.
+fn named(text: &str, path: &tree::Path, relations: &dyn Relations) -> Result<ObjectName> {
+    let (database, schema, name) = match path.names.as_slice() {
+        [name] => return Ok(ObjectName { schema: None, name: folded(name) }),
+        [schema, name] => (None, schema, name),
+        [database, schema, name] => (Some(folded(database)), schema, name),
+        names => {
+            let at = names.get(3).map(|name| name.span).unwrap_or_default();
+            return Err(parse::unexpected(text, at));
         }
-    }
-
-    fn explain(
-        &self,
-        analyze: bool,
-        statement: &Syntax,
-        format: Option<&AnalyzeFormatKind>,
-        options: &[UtilityOption],
-    ) -> Result<Statement> {
-        let mut analyze = analyze;
-        let mut out = match format {
-            None => ExplainFormat::Text,
-            Some(AnalyzeFormatKind::Keyword(f) | AnalyzeFormatKind::Assignment(f)) => match f {
-                AnalyzeFormat::TEXT => ExplainFormat::Text,
-                AnalyzeFormat::JSON => ExplainFormat::Json,
-                AnalyzeFormat::GRAPHVIZ => ExplainFormat::Dot,
-                other => return Err(Error::unsupported(format!("EXPLAIN format {other} is not supported"))),
-            },
-        };
-        for option in options {
-            let value = option.arg.as_ref().map(word).transpose()?.unwrap_or_else(|| "true".into());
-            match (folded(&option.name).as_str(), value.to_lowercase().as_str()) {
-                ("analyze", v) => analyze = truth(v, option.name.span, self)?,
-                ("format", name) => {
-                    out = ExplainFormat::named(name).ok_or_else(|| {
-                        let message = format!("unrecognized value for EXPLAIN option \"format\": \"{name}\"");
-                        let error = Error::new(SqlState::InvalidParameterValue, message)
-                            .with_hint("expected text, json, dot or html");
-                        self.at(error, option.name.span)
-                    })?;
-                }
-                ("verbose" | "costs" | "timing" | "buffers" | "summary", _) => {}
-                (name, value) => {
-                    let error = Error::new(
-                        SqlState::SyntaxError,
-                        format!("unrecognized EXPLAIN option {name} {value}"),
-                    );
-                    return Err(self.at(error, option.name.span));
-                }
-            }
-        }
-        if matches!(statement, Syntax::Explain { .. }) {
-            return Err(Error::new(SqlState::SyntaxError, "EXPLAIN of EXPLAIN is not possible"));
-        }
-        let planned = self.plan(statement)?;
-        match planned {
-            Statement::Query(_)
-            | Statement::ChangingQuery(_)
-            | Statement::Insert { .. }
-            | Statement::Modify(_)
-            | Statement::CopyFrom { .. }
-            | Statement::CopyTo { .. }
-            | Statement::CreateTableAs { .. } => {
-                Ok(Statement::Explain { analyze, format: out, statement: Box::new(planned) })
-            }
-            _ => Err(Error::new(SqlState::SyntaxError, "EXPLAIN needs a statement that has a plan")
-                .at(place::START)),
-        }
-    }
+    };
+    let schema = relations.schema_key(database.as_deref(), &folded(schema));
+    let schema = schema.map_err(|error| error.at(place::START))?;
+    Ok(ObjectName { schema: Some(schema), name: folded(name) })
 }
 
 fn if_exists(if_there: IfThere) -> IfExists {
@@ -336,30 +320,9 @@ fn if_exists(if_there: IfThere) -> IfExists {
     }
 }
 
-fn truth(value: &str, span: Span, context: &Context<'_>) -> Result<bool> {
-    match value {
-        "true" | "on" | "1" => Ok(true),
-        "false" | "off" | "0" => Ok(false),
-        _ => {
-            let error = Error::new(SqlState::SyntaxError, format!("\"{value}\" is neither true nor false"));
-            Err(context.at(error, span))
-        }
-    }
-}
-
-/// An option's value as text: a word, a string or a number, as it was written.
-fn word(ast: &Ast) -> Result<String> {
-    use sqlparser::ast::UnaryOperator;
-    match ast {
-        Ast::Identifier(ident) => Ok(ident.value.clone()),
-        Ast::Value(value) => match &value.value {
-            AstValue::Number(text, _) => Ok(text.clone()),
-            AstValue::SingleQuotedString(s) | AstValue::EscapedStringLiteral(s) => Ok(s.clone()),
-            AstValue::Boolean(b) => Ok(b.to_string()),
-            other => Ok(other.to_string()),
-        },
-        Ast::UnaryOp { op: UnaryOperator::Minus, expr } => word(expr).map(|w| format!("-{w}")),
-        Ast::Nested(inner) => word(inner),
-        other => Err(Error::unsupported(format!("{other} is not a plain value"))),
-    }
+/// A clause that CREATE does not have here.
+fn refused(statement: &str, clause: &str) -> Error {
+    Error::unsupported(format!("{clause} of {statement} is not supported"))
+        .with_hint("leave the clause out")
+        .at(place::START)
 }

@@ -1,13 +1,11 @@
 //! CREATE, ALTER and DROP SEQUENCE, and the sequences of columns.
 //!
-//! These statements are planned from `syntax::tree`. Options may come once each, in any order; numbers are constants.
-//! SERIAL and IDENTITY columns get a sequence of their own, whose options `identity` reads. CACHE is checked and
-//! ignored, as numbers are handed out one at a time.
+//! Options may come once each, in any order; numbers are constants. SERIAL and IDENTITY columns get a sequence of their
+//! own, whose options `identity` reads. CACHE is checked and ignored, as numbers are handed out one at a time.
 
 use plan::Statement;
 use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
 use plan::statement::ObjectName;
-use sqlparser::ast::{DataType, SequenceOptions as IdentityOption};
 use syntax::Span;
 use syntax::tree::{
     AlterObject, Drop, Expr, ExprKind, IfThere, Literal, ObjectChange, OperatorKind, Path, SequenceOption,
@@ -35,7 +33,7 @@ struct Said {
 
 impl Sequences<'_> {
     fn object_name(&self, path: &Path) -> Result<ObjectName> {
-        super::own::object_name(self.text, path, self.relations)
+        super::named(self.text, path, self.relations)
     }
 
     /// Plans CREATE SEQUENCE. OR REPLACE and RESTART are errors.
@@ -192,12 +190,12 @@ fn once<T>(slot: &mut Option<T>, value: T) -> Result<()> {
 }
 
 /// The type that SERIAL and its kin stand for.
-pub(super) fn serial(name: &DataType) -> Option<Type> {
-    let DataType::Custom(name, modifiers) = name else { return None };
-    if !modifiers.is_empty() {
+pub(super) fn serial(ty: &TypeName) -> Option<Type> {
+    let TypeKind::Named { name, modifiers } = &ty.kind else { return None };
+    if !modifiers.is_empty() || !ty.lists.is_empty() {
         return None;
     }
-    match name.to_string().to_lowercase().as_str() {
+    match name.single().filter(|name| !name.quoted)?.text.to_lowercase().as_str() {
         "smallserial" | "serial2" => Some(Type::SmallInt),
         "serial" | "serial4" => Some(Type::Integer),
         "bigserial" | "serial8" => Some(Type::BigInt),
@@ -205,27 +203,24 @@ pub(super) fn serial(name: &DataType) -> Option<Type> {
     }
 }
 
-/// A column's sequence, with the options that the parser has read.
-pub(super) fn identity(
-    column: &str,
-    ty: Type,
-    given: Option<&[IdentityOption]>,
-    always: bool,
-) -> Result<Identity> {
+/// A column's sequence, with the options that are given for it.
+pub(super) fn identity(column: &str, ty: Type, given: &[SequenceOption], always: bool) -> Result<Identity> {
     let mut options = SequenceOptions::default();
-    let number = |value: &sqlparser::ast::Expr| bigint(value.to_string().trim_start_matches('+'));
-    for option in given.unwrap_or_default() {
+    let number = |value: &Expr| bigint(value.to_string().trim_start_matches('+'));
+    for option in given {
         match option {
-            IdentityOption::IncrementBy(by, _) => once(&mut options.increment, number(by)?)?,
-            IdentityOption::MinValue(least) => {
-                once(&mut options.min, least.as_ref().map(number).transpose()?)?;
+            SequenceOption::Increment(by) => once(&mut options.increment, number(by)?)?,
+            SequenceOption::Min(least) => once(&mut options.min, least.as_ref().map(number).transpose()?)?,
+            SequenceOption::Max(most) => once(&mut options.max, most.as_ref().map(number).transpose()?)?,
+            SequenceOption::Start(at) => once(&mut options.start, number(at)?)?,
+            SequenceOption::Cache(count) => cached(number(count)?)?,
+            SequenceOption::Cycle(cycle) => once(&mut options.cycle, *cycle)?,
+            SequenceOption::As(_)
+            | SequenceOption::Restart(_)
+            | SequenceOption::OwnedBy(_)
+            | SequenceOption::Name(_) => {
+                return Err(Error::internal("an option that columns do not have"));
             }
-            IdentityOption::MaxValue(most) => {
-                once(&mut options.max, most.as_ref().map(number).transpose()?)?;
-            }
-            IdentityOption::StartWith(at, _) => once(&mut options.start, number(at)?)?,
-            IdentityOption::Cache(count) => cached(number(count)?)?,
-            IdentityOption::Cycle(no) => once(&mut options.cycle, !no)?,
         }
     }
     options.range = Some(match ty {

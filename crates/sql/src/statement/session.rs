@@ -1,150 +1,251 @@
-//! SET, RESET, SHOW and CALL.
+//! SET, RESET, USE, PRAGMA and CALL.
 //!
 //! Names are folded and values become texts; the engine knows the settings and checks them. A value may be a query in
 //! brackets, which runs while the statement is planned. SET LOCAL and SET GLOBAL are refused: a setting belongs to
-//! the session. Called by `Context::plan`.
+//! the session. USE sets search_path. A PRAGMA is what does the same here: a setting, a listing from a table function,
+//! or a hint (`pragmas`).
 
 use plan::statement::Statement;
-use sqlparser::ast::{
-    ContextModifier, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Reset,
-    ResetStatement, Set, SetSessionAuthorizationParamKind,
+use syntax::Span;
+use syntax::tree::{
+    self, Argument, ArgumentSign, Expr as Ast, ExprKind as AstKind, Literal, Operator, OperatorKind,
+    OptionValue, Scope, Set, Show,
 };
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, Type, Value};
 
-use super::{Context, word};
+use super::Context;
+use super::options::{is_default, names_of, word, words_of};
+use super::procedures::called;
 use crate::bind::folded;
-use crate::{names, place};
+use crate::{names, place, pragmas};
 
-/// What SET ROLE and SET SESSION AUTHORIZATION make the session's role: `Some(None)`, the default.
-fn role_of(set: &Set) -> Option<Option<String>> {
-    match set {
-        Set::SetRole { role_name, .. } => Some(role_name.as_ref().map(folded)),
-        Set::SetSessionAuthorization(authorization) => match &authorization.kind {
-            SetSessionAuthorizationParamKind::Default => Some(None),
-            SetSessionAuthorizationParamKind::User(role) => Some(Some(folded(role))),
-        },
+/// The setting of the schemas that names are looked for in.
+fn search_path(path: String) -> Statement {
+    Statement::Set { name: "search_path".into(), value: Some(path) }
+}
+
+/// A schema, or a database and a schema of it, as it stands in a list of them.
+fn path_of(path: &tree::Path) -> Option<String> {
+    matches!(path.names.len(), 1 | 2).then(|| joined(&path.names))
+}
+
+/// Names with dots between them, in quotes where they need some.
+fn joined(names: &[tree::Name]) -> String {
+    names.iter().map(|name| names::quoted(&folded(name))).collect::<Vec<_>>().join(".")
+}
+
+/// A schema, or a schema of a database, as it stands in a list of them.
+fn schema_of(schema: &Ast) -> Option<String> {
+    match &schema.kind {
+        AstKind::Literal(Literal::Text(text)) => Some(names::quoted(text)),
+        AstKind::Column(path) => path_of(path),
         _ => None,
     }
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// SET in all its forms.
-    pub(super) fn set(&self, set: &Set) -> Result<Statement> {
-        if let Some(role) = role_of(set) {
-            return Ok(Statement::Set { name: "role".into(), value: role });
+    pub(super) fn set(&self, set: &'a Set) -> Result<Statement> {
+        match set {
+            Set::Setting { scope, name, values } => self.setting(*scope, name, values),
+            Set::Variable(name, value) => {
+                let variable = (None, Value::text(&folded(name)), Type::Text);
+                let (value, ty) = self.variable_value(value, name.span)?;
+                let arguments = vec![variable, (None, value, ty)];
+                Ok(Statement::Call { procedure: "set_variable".into(), arguments })
+            }
+            // The session's, with LOCAL or without.
+            Set::TimeZone(_, zone) => {
+                let none = |zone: &&Ast| {
+                    let words = names_of(zone).unwrap_or_default();
+                    matches!(words, [word] if ["local", "default"].contains(&folded(word).as_str()))
+                };
+                let zone = zone.as_ref().filter(|zone| !none(zone));
+                let value = zone.map(word).transpose().map_err(|e| e.at(place::START))?;
+                Ok(Statement::Set { name: "timezone".into(), value })
+            }
+            Set::Role { scope: _, authorization: _, name } => {
+                Ok(Statement::Set { name: "role".into(), value: name.as_ref().map(folded) })
+            }
+            Set::Schema(schema) => match schema_of(schema) {
+                Some(path) => Ok(search_path(path)),
+                None => Err(self.unexpected(schema.span)),
+            },
         }
-        if let Set::SetTimeZone { value, .. } = set {
-            let value = match value {
-                Ast::Identifier(ident) if ["local", "default"].contains(&folded(ident).as_str()) => None,
-                value => Some(word(value).map_err(|e| e.at(place::START))?),
+    }
+
+    fn setting(&self, scope: Option<Scope>, name: &tree::Path, values: &[OptionValue]) -> Result<Statement> {
+        let is = |wanted: &str| name.single().is_some_and(|name| folded(name) == wanted);
+        if let ([value], true, None) = (values, is("schema"), scope) {
+            let path = match value {
+                OptionValue::Word(word) => Some(names::quoted(&folded(word))),
+                OptionValue::Expr(schema) => schema_of(schema),
+                OptionValue::List(_) | OptionValue::Star(_) => None,
             };
-            return Ok(Statement::Set { name: "timezone".into(), value });
+            if let Some(path) = path {
+                return Ok(search_path(path));
+            }
         }
-        let Set::SingleAssignment { scope, hivevar, variable, values } = set else {
-            return Err(Error::unsupported(format!("{set} is not supported")).at(place::START));
-        };
-        if *hivevar || matches!(scope, Some(ContextModifier::Local | ContextModifier::Global)) {
+        if matches!(scope, Some(Scope::Local | Scope::Global)) {
             let message = "SET LOCAL and SET GLOBAL are not supported: a setting is the session's";
             return Err(Error::unsupported(message).with_hint("write SET name = value").at(place::START));
         }
-        let (name, span) = self.written_name(variable)?;
-        let name = match name.schema {
-            Some(schema) => format!("{schema}.{}", name.name),
-            None => name.name,
+        let (written, span) = self.written_name(name)?;
+        let setting = match written.schema {
+            Some(schema) => format!("{schema}.{}", written.name),
+            None => written.name,
         };
-        if name == "search_path"
-            && !matches!(values.as_slice(), [Ast::Identifier(ident)] if folded(ident) == "default")
+        self.assigned(setting, values, span, span)
+    }
+
+    /// A setting that gets values; errors stand at `span`, and those of empty lists at `name`.
+    fn assigned(&self, setting: String, values: &[OptionValue], span: Span, name: Span) -> Result<Statement> {
+        let word = |value: &OptionValue| self.option_word(value, name).map_err(|e| self.at(e, span));
+        let one = match values {
+            [one] => words_of(one).and_then(|words| match words {
+                [word] => Some(word),
+                _ => None,
+            }),
+            _ => None,
+        };
+        if setting == "search_path" && !values.is_empty() && one.is_none_or(|name| folded(name) != "default")
         {
-            let listed = |value: &Ast| match value {
-                Ast::Identifier(ident) => Ok(names::quoted(&folded(ident))),
-                Ast::CompoundIdentifier(parts) => {
-                    let quoted = |part: &Ident| names::quoted(&folded(part));
-                    Ok(parts.iter().map(quoted).collect::<Vec<_>>().join("."))
-                }
-                other => word(other).map_err(|e| self.at(e, span)),
+            let listed = |value: &OptionValue| match words_of(value) {
+                Some(names) => Ok(joined(names)),
+                None => word(value),
             };
             let names = values.iter().map(listed).collect::<Result<Vec<_>>>()?;
-            return Ok(Statement::Set { name, value: Some(names.join(", ")) });
+            return Ok(Statement::Set { name: setting, value: Some(names.join(", ")) });
         }
-        let value = match values.as_slice() {
-            [Ast::Identifier(ident)]
-                if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") =>
-            {
-                None
-            }
-            [one] => Some(word(one).map_err(|e| self.at(e, span))?),
-            several => {
-                let words =
-                    several.iter().map(word).collect::<Result<Vec<_>>>().map_err(|e| self.at(e, span))?;
-                Some(words.join(", "))
-            }
+        let value = match values {
+            [] => None,
+            [_] if one.is_some_and(is_default) => None,
+            several => Some(several.iter().map(word).collect::<Result<Vec<_>>>()?.join(", ")),
         };
-        Ok(Statement::Set { name, value })
+        Ok(Statement::Set { name: setting, value })
     }
 
-    /// RESET of one setting or of all.
-    pub(super) fn reset(&self, reset: &ResetStatement) -> Result<Statement> {
-        match &reset.reset {
-            Reset::ALL => Ok(Statement::Set { name: "all".into(), value: None }),
-            Reset::ConfigurationParameter(name) => {
-                Ok(Statement::Set { name: self.simple_name(name)?, value: None })
+    /// USE.
+    pub(super) fn use_schema(&self, path: &tree::Path, at: Span) -> Result<Statement> {
+        path_of(path).map(search_path).ok_or_else(|| self.foreign(&["use"], at))
+    }
+
+    /// RESET of one setting or of all; LOCAL and GLOBAL are errors.
+    pub(super) fn reset(&self, scope: Option<Scope>, name: Option<&tree::Path>) -> Result<Statement> {
+        if matches!(scope, Some(Scope::Local | Scope::Global)) {
+            let message = "RESET LOCAL and RESET GLOBAL are not supported: a setting is the session's";
+            return Err(Error::unsupported(message).with_hint("write RESET name").at(place::START));
+        }
+        let name = match name {
+            None => "all".into(),
+            Some(name) => self.simple_name(name)?,
+        };
+        Ok(Statement::Set { name, value: None })
+    }
+
+    /// PRAGMA in other words.
+    pub(super) fn pragma(
+        &self,
+        name: &tree::Name,
+        value: Option<&OptionValue>,
+        arguments: &[Argument],
+        at: Span,
+    ) -> Result<Statement> {
+        let pragma = name.text.to_lowercase();
+        if let Some(value) = value {
+            if !pragmas::SETTINGS.contains(&pragma.as_str()) {
+                return Err(self.unknown_pragma(name));
             }
+            return self.assigned(pragma, std::slice::from_ref(value), at, name.span);
+        }
+        let known = |list: &[&str]| list.contains(&pragma.as_str());
+        let tables = |all: bool| Show::Tables { all, from: None, like: None };
+        match pragma.as_str() {
+            "show_tables" if arguments.is_empty() => self.listing(&tables(false), at),
+            "show_tables_expanded" if arguments.is_empty() => self.listing(&tables(true), at),
+            "show_databases" if arguments.is_empty() => {
+                let databases = tree::Name { text: "databases".into(), quoted: false, span: at };
+                self.listing(&Show::Name(tree::Path { names: vec![databases] }), at)
+            }
+            "checkpoint" | "force_checkpoint" if arguments.is_empty() => Ok(called("checkpoint", [])),
+            _ if known(&pragmas::NOTHING) => Ok(called("pragma", [pragma])),
+            _ if known(&pragmas::LISTS) => {
+                let binder = self.binder();
+                let rows = binder.pragma_query(&pragma, arguments, at);
+                Ok(Statement::Query(binder.query(rows)?))
+            }
+            _ => Err(self.unknown_pragma(name)),
         }
     }
 
-    /// SHOW of a setting.
-    pub(super) fn show(&self, variable: &[Ident]) -> Result<Statement> {
-        let words: Vec<String> = variable.iter().map(folded).collect();
-        match words.as_slice() {
-            [] => Err(Error::new(SqlState::SyntaxError, "SHOW needs a name").at(place::START)),
-            [time, zone] if time == "time" && zone == "zone" => {
-                Ok(Statement::Show { name: "timezone".into() })
-            }
-            words => Ok(Statement::Show { name: words.join("_") }),
+    fn listing(&self, show: &Show, at: Span) -> Result<Statement> {
+        let mut binder = self.binder();
+        match binder.show(show, at)? {
+            Some(relation) => Ok(Statement::Query(binder.finish(relation)?)),
+            None => Err(Error::internal("a list that has no rows")),
         }
+    }
+
+    fn unknown_pragma(&self, name: &tree::Name) -> Error {
+        self.unsupported(format!("PRAGMA {}", name.span.of(self.text)), name.span)
+            .with_hint("SET name = value for settings, which SHOW ALL lists")
     }
 
     /// `CALL tpch(scale => 1)`, `CALL advise(lineitem)`.
-    pub(super) fn call(&self, call: &Function) -> Result<Statement> {
-        let (called, span) = self.written_name(&call.name)?;
-        let mut binder = self.binder();
-        let mut arguments = Vec::new();
-        if let FunctionArguments::List(list) = &call.args {
-            for argument in &list.args {
-                let (name, value) = match argument {
-                    FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
-                        (Some(folded(name)), value)
-                    }
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (None, value),
-                    other => {
-                        let error =
-                            Error::new(SqlState::SyntaxError, format!("argument {other} is not a value"));
-                        return Err(self.at(error, span));
-                    }
-                };
-                // The advisor is asked about things, whose names need no quotes.
-                let named = match value {
-                    Ast::Identifier(one) => Some(std::slice::from_ref(one)),
-                    Ast::CompoundIdentifier(several) => Some(several.as_slice()),
-                    _ => None,
-                };
-                let asked = called.name == "advise";
-                let (value, ty) = match named.filter(|_| asked && name.is_none()) {
-                    Some(idents) => {
-                        let words: Vec<String> = idents.iter().map(folded).collect();
-                        (Value::text(&words.join(".")), Type::Text)
-                    }
-                    None if called.name == "set_variable" && queried(value) => self.asked(value, span)?,
-                    None => binder.constant(value)?,
-                };
-                arguments.push((name, value, ty));
-            }
+    pub(super) fn call(&self, name: &tree::Path, list: &'a [Argument]) -> Result<Statement> {
+        if let Some(variadic) = list.iter().find(|argument| argument.variadic) {
+            return Err(self.unsupported("VARIADIC", variadic.value.span));
         }
-        Ok(Statement::Call { procedure: called.name, arguments })
+        let (procedure, span) = self.written_name(name)?;
+        let procedure = procedure.name;
+        let mut binder = self.binder();
+        let mut arguments = Vec::with_capacity(list.len());
+        for argument in list {
+            let Argument { variadic: _, name, value } = argument;
+            let (name, value) = match name {
+                _ if matches!(value.kind, AstKind::Star(_)) => {
+                    let shown = match name {
+                        Some((name, _)) => format!("{name} => {value}"),
+                        None => value.to_string(),
+                    };
+                    let message = format!("argument {shown} is not a value");
+                    return Err(self.wrong(message, span));
+                }
+                Some((name, ArgumentSign::Equals)) => (None, self.compared(name, value)),
+                Some((name, _)) => (Some(folded(name)), value),
+                None => (None, value),
+            };
+            // The advisor is asked about things, whose names need no quotes.
+            let asked = procedure == "advise" && name.is_none();
+            let (value, ty) = match names_of(value).filter(|_| asked) {
+                Some(names) => {
+                    let words: Vec<String> = names.iter().map(folded).collect();
+                    (Value::text(&words.join(".")), Type::Text)
+                }
+                None if procedure == "set_variable" => self.variable_value(value, span)?,
+                None => binder.constant(value)?,
+            };
+            arguments.push((name, value, ty));
+        }
+        Ok(Statement::Call { procedure, arguments })
     }
 
-    /// The one value of a query in brackets.
-    fn asked(&self, value: &Ast, span: sqlparser::tokenizer::Span) -> Result<(Value, Type)> {
+    /// `name = value`, which is a comparison where values stand.
+    fn compared(&self, name: &tree::Name, value: &Ast) -> &'a Ast {
+        let between = Span::new(name.span.end, value.span.start);
+        let column = AstKind::Column(tree::Path { names: vec![name.clone()] });
+        let column = Ast { kind: column, span: name.span };
+        let equal = Operator { kind: OperatorKind::Equal, span: between };
+        let span = name.span.to(value.span);
+        self.texts
+            .keep_expr(Ast { kind: AstKind::Chain(Box::new(column), vec![(equal, value.clone())]), span })
+    }
+
+    /// The value of a variable: a constant, or what a query computes.
+    fn variable_value(&self, value: &'a Ast, span: Span) -> Result<(Value, Type)> {
+        if is_constant(value) {
+            return self.binder().constant(value);
+        }
         let answer = self.relations.answer(&format!("SELECT {value}")).map_err(|e| self.at(e, span))?;
         let ty = answer.columns.fields().first().map_or(Type::Null, |f| f.ty);
         let first = answer.rows.into_iter().next().and_then(|row| row.into_iter().next());
@@ -152,7 +253,13 @@ impl Context<'_> {
     }
 }
 
-/// Whether a value has to be computed by a query.
-fn queried(value: &Ast) -> bool {
-    !matches!(value, Ast::Value(_))
+/// Whether a value needs no query to be computed.
+fn is_constant(value: &Ast) -> bool {
+    match &value.kind {
+        AstKind::Parameter(_) => true,
+        AstKind::Literal(literal) => {
+            !matches!(literal, Literal::Bytes(_) | Literal::Typed(..) | Literal::Interval(_))
+        }
+        _ => false,
+    }
 }

@@ -1,4 +1,4 @@
-//! CREATE TYPE and DROP TYPE.
+//! CREATE TYPE.
 //!
 //! ```text
 //! CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')
@@ -8,11 +8,9 @@
 //! A type of labels is one of its own, under its name; every other type is called by another name.
 
 use plan::Statement;
-use sqlparser::ast::ObjectName as NameSyntax;
 use syntax::tree::{CreateType, CreateTypeKind};
 use types::{Error, Result, Type};
 
-use super::{Context, own};
 use crate::{Relations, place, type_names};
 
 /// The form of CREATE TYPE, for hints.
@@ -28,7 +26,7 @@ pub(super) fn create_type(text: &str, syntax: &CreateType, relations: &dyn Relat
         let error = Error::unsupported("a type of the session alone is not supported");
         return Err(error.with_hint("leave TEMPORARY out, and DROP TYPE afterwards").at(place::START));
     }
-    let name = own::object_name(text, name, relations)?;
+    let name = super::named(text, name, relations)?;
     let schema = name.schema.clone().unwrap_or_else(|| relations.current_schema());
     let (_, schema) = relations.database_and_schema(&schema);
     let given = match schema.as_str() {
@@ -54,26 +52,5 @@ fn defined(text: &str, kind: &CreateTypeKind, name: &str, relations: &dyn Relati
         }
         CreateTypeKind::Alias(ty) => type_names::of_tree(text, ty, relations),
         CreateTypeKind::Composite(fields) => type_names::row_of(text, fields, relations),
-    }
-}
-
-impl Context<'_> {
-    /// DROP TYPE; CASCADE is an error.
-    pub(super) fn drop_types(
-        &self,
-        names: &[NameSyntax],
-        if_exists: bool,
-        cascade: bool,
-    ) -> Result<Statement> {
-        if cascade {
-            let error = Error::unsupported("DROP TYPE CASCADE is not supported")
-                .with_hint("drop the columns of that type, then the type");
-            return Err(error.at(place::START));
-        }
-        let mut dropped = Vec::with_capacity(names.len());
-        for name in names {
-            dropped.push(self.object_name(name)?.0);
-        }
-        Ok(Statement::DropType { names: dropped, if_exists })
     }
 }

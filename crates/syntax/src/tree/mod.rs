@@ -9,6 +9,7 @@ mod modify;
 mod query;
 mod statement;
 mod types;
+pub mod walk;
 
 pub use create::*;
 pub use expr::*;
