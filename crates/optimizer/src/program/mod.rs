@@ -102,11 +102,13 @@ impl Maker<'_> {
                 }
             };
             if last > 0 {
-                if self.waits_for_steps(&self.common_plans()) {
+                let common = self.query.common.remove(0);
+                let until = self.until_of(&common);
+                if self.waits_for_steps(&plans_of(&common, until.as_ref())) {
+                    self.query.common.insert(0, common);
                     return self.plan_again();
                 }
-                let common = self.query.common.remove(0);
-                self.common(common)?;
+                self.common(common, until)?;
             } else if let Some(plan) = subquery {
                 if self.waits_for_steps(&[plan]) {
                     return self.plan_again();
@@ -121,12 +123,10 @@ impl Maker<'_> {
         }
     }
 
-    /// The plans of the common query that is next.
-    fn common_plans(&self) -> Vec<&LogicalPlan> {
-        let next = self.query.common.first();
-        next.into_iter()
-            .flat_map(|next| [&next.base].into_iter().chain(next.step.as_ref().map(|step| &step.plan)))
-            .collect()
+    /// When the rounds of a recursion, which is no longer among the common queries, have given enough.
+    fn until_of(&self, common: &CommonQuery) -> Option<until::Until> {
+        let step = common.step.as_ref()?;
+        until::until(common.result, step.working, &self.query, self.bound)
     }
 
     /// Whether planning these is better done once the steps so far have run.
@@ -174,12 +174,8 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn common(&mut self, common: CommonQuery) -> Result<()> {
+    fn common(&mut self, common: CommonQuery, until: Option<until::Until>) -> Result<()> {
         let CommonQuery { name, mut base, base_columns, step, result, change, subqueries: _ } = common;
-        let until = match &step {
-            Some(step) => until::until(result, step.working, &self.query, self.bound),
-            None => None,
-        };
         settle(&mut base, self.known);
         let base = self.planned(base, &base_columns)?;
         let declared: Vec<Field> = base_columns
@@ -234,6 +230,12 @@ fn empty() -> LogicalQuery {
         materialized: 0,
         output: vec![],
     }
+}
+
+/// All plans of a common query, with that of the reader that ends its rounds.
+fn plans_of<'p>(common: &'p CommonQuery, until: Option<&'p until::Until>) -> Vec<&'p LogicalPlan> {
+    let step = common.step.as_ref().map(|step| &step.plan);
+    [&common.base].into_iter().chain(step).chain(until.map(|until| &until.plan)).collect()
 }
 
 /// How often a plan reads a slot.
