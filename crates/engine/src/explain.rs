@@ -10,9 +10,10 @@ use trace::{KeptPlan, PartTrace, QueryTrace};
 use types::{Error, Result};
 
 use crate::Session;
+use crate::execution::{Part, Purpose};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{Part, Purpose, Run, RunAs};
+use crate::run::{Run, RunAs};
 use crate::session::text_result;
 use crate::statement;
 use crate::traces::{self, rendered};

@@ -15,9 +15,10 @@ use types::{Error, Field, Result, Schema, Type};
 
 use crate::Session;
 use crate::constraints::{LiveBlock, Unique, check_unique};
+use crate::execution::Purpose;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{Purpose, RunAs, result_schema};
+use crate::run::{RunAs, result_schema};
 use crate::session::shown;
 use crate::verify::RowChanges;
 

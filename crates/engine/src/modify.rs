@@ -17,10 +17,11 @@ use types::{Error, Result, Schema, SqlState, Value};
 use vector::Batch;
 
 use crate::Session;
+use crate::execution::Purpose;
 use crate::referential::{Fate, Renewed, wants_renewed};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{Purpose, RunAs, cancelled, conform, result_schema};
+use crate::run::{RunAs, cancelled, conform, result_schema};
 use crate::verify::RowChanges;
 
 /// Fewer rows are not worth another thread.

@@ -29,8 +29,9 @@ use types::{Result, Schema, Type, Value, zone};
 
 use crate::Session;
 use crate::calls::LONG_TEXT_BYTES;
+use crate::execution::{Purpose, SharedRows, Steps};
 use crate::relations::SessionRelations;
-use crate::run::{Purpose, SharedRows, result_schema};
+use crate::run::result_schema;
 
 use crate::settings::Settings;
 use crate::workload::Running;
@@ -78,26 +79,6 @@ enum Stage {
     Planned(Arc<Steps>),
     /// Its plan is another one each time, or holds too much.
     Unsteady,
-}
-
-/// How a query is run whose planning needs values: what runs before, and what comes of it.
-pub(crate) struct Steps {
-    /// Common subplans, and how many rows each gave.
-    pub common: Vec<(Arc<PhysicalPlan>, usize)>,
-    /// Scalar subqueries in the order in which they run.
-    pub subqueries: Vec<ScalarStep>,
-    /// The query's own, made with these.
-    pub plan: Arc<PhysicalPlan>,
-}
-
-/// A scalar subquery that runs before its query is planned.
-pub(crate) struct ScalarStep {
-    /// The subquery's own plan.
-    pub plan: Arc<PhysicalPlan>,
-    /// The declared type, which the optimizer may have narrowed.
-    pub ty: Type,
-    /// What it gave when the query's plan was made; another value makes that plan void.
-    pub value: Value,
 }
 
 /// A query that only has to run.
@@ -192,8 +173,7 @@ impl PlanCache {
 
     /// Keeps the plans of a text that is kept.
     fn keep_planned(&self, text: &str, steps: Steps, relations: &SessionRelations) {
-        let values = steps.subqueries.iter().map(|step| step.value.as_bytes().map_or(0, <[u8]>::len));
-        let fits = values.sum::<usize>() <= VALUE_BYTES_MAX;
+        let fits = steps.value_bytes() <= VALUE_BYTES_MAX;
         if let Some(entry) = self.kept().used(text, relations)
             && !matches!(entry.stage, Stage::Unsteady)
         {

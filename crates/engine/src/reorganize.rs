@@ -16,9 +16,10 @@ use vector::Batch;
 use crate::Session;
 use crate::background::Next;
 use crate::database::Shared;
+use crate::execution::Purpose;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{Purpose, RunAs, conform, result_schema};
+use crate::run::{RunAs, conform, result_schema};
 
 impl Session {
     /// ALTER TABLE ... SET: changes the table's options, and gives existing blocks the new form. With `rows`, only the

@@ -1,32 +1,28 @@
-//! Running queries: subqueries first, then optimize, compose, schedule.
+//! Running plans: compose, schedule, take the result.
 //!
-//! `prepare` plans a query and runs what its plan depends on; `run_plan` runs a physical plan and begins it anew when
-//! other queries held the memory that it needed; `run_in` composes the plan into segments, hands them to the
-//! scheduler on the calling thread, and takes the result. A [`QueryContext`] carries what operators share in one run.
+//! `run_plan` runs a physical plan and begins it anew when other queries held the memory that it needed; `run_in` composes
+//! the plan into segments, hands them to the scheduler on the calling thread, and takes the result. `execution` runs what
+//! comes before a query's own plan. A [`QueryContext`] carries what operators share in one run.
 //! Every statement with a plan comes through here: queries, inserts, EXPLAIN ANALYZE, and the advisor's replays.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
 
 use operators::context::{Conform, InsertTarget};
 use operators::{QueryContext, QueryResult, compose};
-use plan::{
-    Expr, ExprKind, LogicalPlan, LogicalQuery, MaterializedSource, PhysicalNode, PhysicalPlan, ScanSource,
-};
+use plan::{LogicalQuery, PhysicalNode, PhysicalPlan};
 use scheduler::{Query, QueryControl, RunRecord};
 use sync::StopReason;
-use types::{Error, Field, Result, Schema, SqlState, Type, Value};
+use types::{Error, Field, Result, Schema, SqlState, Type};
 use vector::{Batch, Data, Vector};
 
 use crate::Session;
-use crate::common_queries::Before;
-use crate::plan_cache::{PlannedQuery, ScalarStep, Steps};
+use crate::execution::SharedRows;
+use crate::plan_cache::PlannedQuery;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::settings::TraceLevel;
 use crate::statement;
-use crate::statistics::SnapshotStatistics;
 use crate::traces::StatementTrace;
 
 /// A finished run: its rows and what its operators counted.
@@ -37,41 +33,6 @@ pub(crate) struct Run {
     pub context: Arc<QueryContext>,
     /// What its work orders did; of EXPLAIN ANALYZE only.
     pub record: Option<RunRecord>,
-}
-
-/// The rows of a subplan that several parts of a query read.
-pub(crate) type SharedRows = Arc<Vec<Batch>>;
-
-/// A query planned: what is left to run, and the rows it reads that were computed before.
-pub(crate) struct Prepared {
-    /// The query's plan, with the values of its subqueries in it.
-    pub plan: PhysicalPlan,
-    /// Rows of common subplans, by the number that the plan reads them under.
-    pub shared: Vec<SharedRows>,
-    /// Time spent in the optimizer.
-    pub planning: Duration,
-    /// What ran before; `None` where that cannot be done again without planning.
-    steps: Option<StepsBefore>,
-}
-
-/// What ran before a query was planned.
-#[derive(Default)]
-struct StepsBefore {
-    common: Vec<(Arc<PhysicalPlan>, usize)>,
-    subqueries: Vec<ScalarStep>,
-}
-
-impl Prepared {
-    /// A query with these columns, and how it comes about again, if that can be kept.
-    pub fn into_query(self, schema: Schema) -> (PlannedQuery, Option<Steps>) {
-        let plan = Arc::new(self.plan);
-        let steps = self.steps.map(|StepsBefore { common, subqueries }| Steps {
-            common,
-            subqueries,
-            plan: plan.clone(),
-        });
-        (PlannedQuery { schema, plan, shared: self.shared, planning: self.planning }, steps)
-    }
 }
 
 /// What a query's rows are for.
@@ -114,28 +75,6 @@ pub(crate) struct RunAs {
     pub analyze: bool,
 }
 
-/// What preparing a query is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// EXPLAIN: nothing runs, scalar subqueries stay unknown.
-    Explain,
-    Run,
-    /// EXPLAIN ANALYZE: what runs on the way is counted and kept.
-    Analyze,
-}
-
-/// A common subplan or a scalar subquery: it has a plan of its own, which runs before the query's.
-pub(crate) struct Part {
-    /// The heading that EXPLAIN prints above the plan.
-    pub title: String,
-    /// The plan of the part alone.
-    pub plan: Arc<PhysicalPlan>,
-    /// Its run; `None` for plain EXPLAIN.
-    pub run: Option<Run>,
-    /// Wall-clock time of the run; zero without one.
-    pub executed: Duration,
-}
-
 /// Whether rows come from the host program while the plan runs: it may then wait for the host.
 fn reads_live_rows(plan: &PhysicalPlan) -> bool {
     let live = |file: &plan::FileSource| file.format == plan::FileFormat::Memory && file.rows.is_none();
@@ -164,127 +103,6 @@ impl Session {
         let mut result = ResultSet::new(schema, run.result.batches);
         result.planning = planning;
         Ok(result)
-    }
-
-    /// Plans a query. What has to run before, common subplans and scalar subqueries, runs, unless the purpose is to
-    /// explain; `parts` gets those plans, unless the purpose is to run.
-    pub(crate) fn prepare(
-        &self,
-        mut query: LogicalQuery,
-        relations: &SessionRelations,
-        purpose: Purpose,
-        parts: &mut Vec<Part>,
-    ) -> Result<Prepared> {
-        let started = Instant::now();
-        let statistics = SnapshotStatistics::new(relations.snapshot());
-        let settings = self.settings().optimizer.clone();
-        let common = optimizer::share(&mut query, &statistics, &settings)?;
-        let mut planning = started.elapsed();
-
-        let mut before =
-            Before { relations, purpose, shared: vec![], values: vec![], parts, planning: Duration::ZERO };
-        // What runs in rounds is planned as it runs.
-        let mut steps = query.common.is_empty().then(StepsBefore::default);
-        before.shared.resize(query.materialized, SharedRows::default());
-        for (number, mut plan) in common.into_iter().enumerate() {
-            plan.number();
-            let title = common_title(number);
-            let plan = Arc::new(plan);
-            let (run, executed) = self.run_part(&title, &plan, relations, &before.shared, purpose)?;
-            let rows = run.as_ref().map(|run| run.result.batches.clone()).unwrap_or_default();
-            if let Some(steps) = &mut steps {
-                steps.common.push((plan.clone(), rows.iter().map(|batch| batch.rows).sum()));
-            }
-            before.shared.push(Arc::new(rows));
-            if purpose != Purpose::Run {
-                before.parts.push(Part { title, plan, run, executed });
-            }
-        }
-        let subqueries = std::mem::take(&mut query.subqueries);
-        for number in 0..subqueries.len() {
-            let read = Some(&subqueries[number]);
-            self.run_common_before(read, &mut query, &subqueries[number..], &mut before)?;
-            let mut subquery = subqueries[number].clone();
-            before.settle(&mut subquery);
-            let output = subquery.output();
-            let Some(id) = output.first().copied() else {
-                return Err(Error::internal("a scalar subquery without a column"));
-            };
-            // Two rows decide; a third need not be computed.
-            let limited = LogicalPlan::Limit { input: Box::new(subquery), offset: 0, count: Some(2) };
-            let started = Instant::now();
-            let plan = optimizer::optimize_plan(limited, &mut query.columns, &[id], &statistics, &settings)?;
-            planning += started.elapsed();
-            let (title, plan) = (subquery_title(number), Arc::new(plan));
-            let (run, executed) = self.run_part(&title, &plan, relations, &before.shared, purpose)?;
-            if let Some(run) = &run {
-                let ty = query.columns.get(id).ty;
-                let value = scalar(run, plan.output[0].ty, ty)?;
-                if let Some(steps) = &mut steps {
-                    steps.subqueries.push(ScalarStep { plan: plan.clone(), ty, value: value.clone() });
-                }
-                before.values.push(value);
-            }
-            if purpose != Purpose::Run {
-                before.parts.push(Part { title, plan, run, executed });
-            }
-        }
-        self.run_common_before(None, &mut query, &[], &mut before)?;
-        before.settle(&mut query.plan);
-        planning += before.planning;
-        let shared = before.shared;
-        let output: Vec<_> = query.output.iter().map(|(id, _)| *id).collect();
-        let started = Instant::now();
-        let plan = optimizer::optimize_plan(query.plan, &mut query.columns, &output, &statistics, &settings)?;
-        planning += started.elapsed();
-        Ok(Prepared { plan, shared, planning, steps })
-    }
-
-    /// Runs what has to run before a query whose plans were kept. Gives the rows that its plan reads, or `None` when
-    /// the plan was made with other values.
-    pub(crate) fn run_steps(
-        &self,
-        steps: &Steps,
-        relations: &SessionRelations,
-    ) -> Result<Option<Vec<SharedRows>>> {
-        let mut shared: Vec<SharedRows> = Vec::with_capacity(steps.common.len());
-        let run = |title: String, plan: &Arc<PhysicalPlan>, shared: &[SharedRows]| -> Result<Run> {
-            let run = self.run_plan(plan, relations, shared, RunAs::default())?;
-            statement::name_part(&title);
-            Ok(run)
-        };
-        for (number, (plan, rows)) in steps.common.iter().enumerate() {
-            let result = run(common_title(number), plan, &shared)?.result;
-            if result.rows() != *rows {
-                return Ok(None);
-            }
-            shared.push(Arc::new(result.batches));
-        }
-        for (number, ScalarStep { plan, ty, value }) in steps.subqueries.iter().enumerate() {
-            let found = run(subquery_title(number), plan, &shared)?;
-            if !is_same(&scalar(&found, plan.output[0].ty, *ty)?, value) {
-                return Ok(None);
-            }
-        }
-        Ok(Some(shared))
-    }
-
-    fn run_part(
-        &self,
-        title: &str,
-        plan: &Arc<PhysicalPlan>,
-        relations: &SessionRelations,
-        shared: &[SharedRows],
-        purpose: Purpose,
-    ) -> Result<(Option<Run>, Duration)> {
-        if purpose == Purpose::Explain {
-            return Ok((None, Duration::ZERO));
-        }
-        let started = Instant::now();
-        let run_as = RunAs { analyze: purpose == Purpose::Analyze, ..RunAs::default() };
-        let run = self.run_plan(plan, relations, shared, run_as)?;
-        statement::name_part(title);
-        Ok((Some(run), started.elapsed()))
     }
 
     /// What operators share that run this plan.
@@ -437,53 +255,6 @@ pub(crate) fn lacked_memory_of_others(error: &Error, query: &Query) -> bool {
     error.state() == SqlState::OutOfMemory && query.memory_max() == u64::MAX && query.run_alone()
 }
 
-/// The value of a scalar subquery: NULL for no row, an error for more than one. The optimizer may narrow a column's
-/// type; the value goes where the declared type stands.
-fn scalar(run: &Run, from: Type, to: Type) -> Result<Value> {
-    match run.result.rows() {
-        0 => Ok(Value::Null),
-        1 => {
-            let batch = run.result.batches.iter().find(|b| b.rows > 0);
-            let value = batch.map_or(Value::Null, |b| b.columns[0].value(0));
-            if from.same_representation(to) { Ok(value) } else { types::cast::cast_value(&value, from, to) }
-        }
-        _ => Err(Error::new(
-            SqlState::CardinalityViolation,
-            "more than one row returned by a subquery used as an expression",
-        )),
-    }
-}
-
-fn common_title(number: usize) -> String {
-    format!("common subplan {number}")
-}
-
-fn subquery_title(number: usize) -> String {
-    format!("subquery {number}")
-}
-
-/// Whether two values of one type are the same to the last bit: zeros of either sign are equal and make other plans.
-fn is_same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::F64(one), Value::F64(other)) => one.to_bits() == other.to_bits(),
-        (Value::F32(one), Value::F32(other)) => one.to_bits() == other.to_bits(),
-        _ => one == other,
-    }
-}
-
-/// Common subplans that have run are as long as they are.
-pub(crate) fn learn_rows(plan: &mut LogicalPlan, counts: &[usize]) {
-    if let LogicalPlan::Scan { source: ScanSource::Materialized(source), .. } = plan
-        && let Some(count) = counts.get(source.index)
-        && source.rows != *count as f64
-    {
-        let mut known = MaterializedSource::clone(source);
-        known.rows = *count as f64;
-        *source = Arc::new(known);
-    }
-    plan.children_mut().into_iter().for_each(|child| learn_rows(child, counts));
-}
-
 /// The scheduler's failure as the user's error.
 pub(crate) fn failure(failure: workorder::Failure) -> Error {
     if let Some(stopped) = failure.downcast_ref::<scheduler::Stopped>() {
@@ -525,23 +296,6 @@ pub(crate) fn conform_batch(batch: Batch, schema: &Schema) -> Result<Batch> {
         .map(|(column, field)| column.retyped(field.ty).ok_or_else(|| Error::out_of_range(&field.ty)))
         .collect::<Result<Vec<_>>>()?;
     Ok(Batch::new(columns, rows))
-}
-
-/// Replaces scalar subqueries by their values.
-pub(crate) fn substitute(plan: &mut LogicalPlan, values: &[Value]) {
-    for expr in plan.expressions_mut() {
-        let taken = std::mem::replace(expr, Expr::boolean(false));
-        *expr = taken.transform(&mut |e| match e.kind {
-            ExprKind::ScalarSubquery(id) => match values.get(id.0 as usize) {
-                Some(value) => Expr::literal(value.clone(), e.ty),
-                None => e,
-            },
-            _ => e,
-        });
-    }
-    for child in plan.children_mut() {
-        substitute(child, values);
-    }
 }
 
 /// The result's columns as the query declares them.

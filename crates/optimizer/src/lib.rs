@@ -13,6 +13,7 @@ mod estimate;
 mod join_order;
 mod lower;
 mod planner;
+mod program;
 mod rules;
 mod settings;
 mod statistics;
@@ -22,7 +23,7 @@ use types::Result;
 
 use columns::ColumnSet;
 use planner::Planner;
-pub use rules::common_subplans::share;
+pub use program::{Known, program};
 pub use settings::{JoinOrder, Settings};
 pub use statistics::{NoStatistics, Sample, Statistics, TableInfo, WideInfo, WideNode};
 

@@ -17,6 +17,7 @@ pub mod modification;
 pub mod physical;
 pub mod places;
 pub mod print;
+pub mod program;
 pub mod pruning;
 mod ranges;
 pub mod rejects;
@@ -40,6 +41,7 @@ pub use physical::{
     ROW_REFERENCE, RowReference, RuntimeFilter, referenced_row, row_reference,
 };
 pub use places::Places;
+pub use program::{Program, Remaining};
 pub use pruning::{Pruning, Zone, Zones};
 pub use ranges::{Dimension, JoinSide, Ranges};
 pub use rejects::{Reject, RejectLog, Rejects};

@@ -29,7 +29,7 @@ pub struct OutputColumn {
 }
 
 /// A node of a physical plan with its inputs and its estimates.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PhysicalPlan {
     /// The node's number; 0 until `number` has run.
     pub id: NodeId,
@@ -147,7 +147,7 @@ pub enum FetchOutput {
 }
 
 /// What a node does. Expressions refer to the node's input by position; those of joins as their fields say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PhysicalNode {
     /// Reads a table's blocks.
     TableScan {

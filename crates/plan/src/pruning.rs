@@ -6,7 +6,7 @@
 use types::{Bound, ColumnPredicate, Value};
 
 /// A condition over a scan's fetched columns that statistics can refute.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Pruning {
     /// The column, by position among the fetched ones, and what its value has to satisfy.
     Column(usize, ColumnPredicate),

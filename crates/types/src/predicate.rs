@@ -76,7 +76,7 @@ pub struct Bound {
 }
 
 /// A condition on one column, in a form that a block can evaluate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ColumnPredicate {
     /// Between the bounds, each optional; equality is a range of one value.
     Range {
@@ -99,7 +99,7 @@ pub enum ColumnPredicate {
 }
 
 /// AND and OR over conditions on columns, which are named by number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PredicateTree {
     /// A predicate on a column.
     Leaf(usize, ColumnPredicate),

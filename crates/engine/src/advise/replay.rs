@@ -11,9 +11,10 @@ use plan::{NodeId, PhysicalNode, PhysicalPlan};
 use types::{ColumnPredicate, Result};
 
 use super::Session;
+use crate::execution::{Purpose, SharedRows};
 use crate::explain::query_of;
 use crate::relations::SessionRelations;
-use crate::run::{Purpose, RunAs, SharedRows};
+use crate::run::RunAs;
 use crate::workload::{Example, Recorded};
 
 /// Statements of the record that are run again for a table: those that ran most.
