@@ -65,7 +65,7 @@ pub fn check_condition(
     let texts = texts::Texts::default();
     let mut binder = bind::Binder::new(text, relations, &texts);
     let mut bound = binder.check_condition(table, columns, text, syntax::Span::default())?;
-    bind::intervals::keyed(&mut bound);
+    bind::expression::intervals::keyed(&mut bound);
     Ok(bound.bind(&|id| Some(id.0 as usize)))
 }
 

@@ -10,88 +10,24 @@
 //! Two properties hold throughout. A node that passes a column on keeps its id, so an id means one value wherever it
 //! is seen. And an outer reference is nothing but a column that the plan it stands in does not produce.
 
-pub(crate) mod aggregate;
-mod arguments;
-mod asof;
-mod attempt;
-mod bits;
-mod casts;
-mod chain;
-pub(crate) mod coerce;
-mod columns;
-mod common_queries;
-mod composed;
-pub(crate) mod conflict;
-mod date_part;
-mod decorrelate;
-mod describe;
+pub(crate) mod decorrelate;
 pub(crate) mod expression;
-mod external;
-mod extract;
-mod fold;
-mod from;
-mod function;
-mod generated;
-mod group_by;
-pub(crate) mod grouped;
-pub(crate) mod grouping;
-mod heading;
-mod hypothetical;
-pub(crate) mod intervals;
-mod join;
-mod json_calls;
-mod lambda;
-mod library;
-mod limit;
-mod listing;
-pub(crate) mod literal;
-mod macros;
-mod marks;
-pub(crate) mod merge;
+pub(crate) mod from;
+pub(crate) mod function;
 pub(crate) mod modify;
 pub(crate) mod nested;
-mod nested_calls;
-mod operator;
-mod other_calls;
-mod own;
-mod packing;
-mod paths;
-mod pivot;
-mod pivot_statement;
-mod postgres_calls;
-mod pragma;
-mod predicate;
 pub(crate) mod query;
-mod recursion;
 pub(crate) mod refusal;
-mod regex;
-mod reserved;
-mod retype;
-mod rows;
-mod sample;
 mod scope;
-mod select;
-mod series;
-mod set_operation;
-mod set_returning;
-mod show;
-mod star;
-mod subquery;
-mod table_functions;
-mod unnest;
-mod unnesting;
-mod values;
-pub(crate) mod window;
-pub(crate) mod zones;
 
-pub use external::SETVAL_CALLED;
+pub use function::external::SETVAL_CALLED;
 #[cfg(test)]
-pub(crate) use listing::function_names;
-pub use listing::functions;
-pub(crate) use macros::expression_of as only_expression;
+pub(crate) use function::listing::function_names;
+pub use function::listing::functions;
+pub(crate) use function::macros::expression_of as only_expression;
+pub(crate) use modify::retype::Retyped;
 pub(crate) use query::place_of;
-pub(crate) use retype::Retyped;
-pub(crate) use values::is_default;
+pub(crate) use query::values::is_default;
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -141,14 +77,14 @@ struct Cte<'a> {
     references: usize,
     copies: usize,
     /// Its rows, once it is settled that they are computed once.
-    once: Option<common_queries::Named>,
+    once: Option<query::common_queries::Named>,
     /// It is a change of rows, which has been bound.
     changed: bool,
     /// WITH RECURSIVE: it may refer to itself.
     recursive: bool,
-    recursion: Option<recursion::Recursive>,
+    recursion: Option<query::recursion::Recursive>,
     /// SEARCH and CYCLE behind it, if there is one of them.
-    marks: Option<marks::Marks<'a>>,
+    marks: Option<query::marks::Marks<'a>>,
     at: Span,
 }
 
@@ -190,11 +126,11 @@ pub(crate) struct Binder<'a> {
     pub values: &'a [(Value, Type)],
     texts: &'a Texts,
     /// Arguments of the macros that are being bound, innermost last.
-    arguments: Vec<Vec<(String, coerce::Bound)>>,
+    arguments: Vec<Vec<(String, expression::coerce::Bound)>>,
     /// Views and macros that are being bound: one inside itself would never end.
     inside: Vec<String>,
     /// The queries around the one that is being bound whose expressions it stands in, innermost last.
-    levels: Vec<subquery::Level<'a>>,
+    levels: Vec<decorrelate::subquery::Level<'a>>,
     /// Queries that run before, in order.
     common: Vec<CommonQuery>,
     materialized: usize,
@@ -205,7 +141,7 @@ pub(crate) struct Binder<'a> {
     /// What second parts of recursive queries that are being bound read, by number: they run more than once.
     steps: Vec<usize>,
     /// While an expression is bound that may hold COLUMNS.
-    chosen: Option<columns::Chosen<'a>>,
+    chosen: Option<query::columns::Chosen<'a>>,
 }
 
 impl<'a> Binder<'a> {
@@ -264,7 +200,11 @@ impl<'a> Binder<'a> {
     /// The query, once every expression finds its columns in the nodes below it.
     pub fn finish(mut self, mut relation: Relation) -> Result<LogicalQuery> {
         let common = self.common.iter().map(|query| &query.base);
-        if !std::iter::once(&relation.plan).chain(&self.subqueries).chain(common).all(unnest::is_closed) {
+        if !std::iter::once(&relation.plan)
+            .chain(&self.subqueries)
+            .chain(common)
+            .all(decorrelate::unnest::is_closed)
+        {
             return Err(Error::unsupported("this form of correlated subquery is not supported")
                 .with_hint("rewrite it as a join, or leave unused outer columns out of its select list"));
         }
@@ -272,7 +212,7 @@ impl<'a> Binder<'a> {
             [&mut query.base].into_iter().chain(query.step.as_mut().map(|step| &mut step.plan))
         });
         for plan in std::iter::once(&mut relation.plan).chain(&mut self.subqueries).chain(common) {
-            intervals::compare_by_keys(plan, &mut self.columns);
+            expression::intervals::compare_by_keys(plan, &mut self.columns);
         }
         let output = relation.columns.into_iter().map(|(name, id)| (id, name.to_string())).collect();
         Ok(LogicalQuery {

@@ -15,8 +15,8 @@ use types::{Error, Result, SqlState};
 
 use super::Context;
 use super::load::{fills_in_order, values_of};
-use crate::bind::conflict::{Conflicting, InsertParts, Taking};
-use crate::bind::merge::{MergeParts, refuse_clauses};
+use crate::bind::modify::conflict::{Conflicting, InsertParts, Taking};
+use crate::bind::modify::merge::{MergeParts, refuse_clauses};
 use crate::bind::modify::{Changing, DeleteParts, Named, UpdateParts, always_generated};
 use crate::bind::query::changes_rows;
 use crate::bind::{Binder, folded, is_default};

@@ -1,0 +1,191 @@
+//! Functions that give rows, in the select list and in FROM: each is UNNEST of the list that another call makes.
+//!
+//! In the select list the list is added to `ExprBinder::unnests`, and the item is the column of its elements; in FROM
+//! the call is a lateral source. Elsewhere the call is an error with a hint, unless the name is that of a function of
+//! single values, too, such as `regexp_matches`. Called by `bind::function` and `bind::from`.
+
+use plan::Expr;
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast};
+use types::{Error, Result, SqlState, Type};
+
+use crate::bind::expression::coerce::{self, Bound};
+use crate::bind::expression::{Clause, ExprBinder};
+use crate::bind::folded;
+use crate::bind::function::arguments;
+use crate::bind::nested::call;
+use crate::data_type::column_type;
+use crate::place;
+
+/// Whether a function gives rows. `regexp_matches` does so in the select list and in FROM; in conditions it says
+/// whether there is a match, as in DuckDB.
+pub(crate) fn is_one(name: &str) -> bool {
+    matches!(
+        name.replace("jsonb_", "json_").as_str(),
+        "json_each"
+            | "json_each_text"
+            | "json_array_elements"
+            | "json_array_elements_text"
+            | "json_object_keys"
+            | "generate_subscripts"
+            | "regexp_matches"
+            | "regexp_split_to_table"
+            | "string_to_table"
+    )
+}
+
+/// Whether a function's columns are what its alias says: `json_to_record(j) AS x(a INT, b TEXT)`.
+pub(crate) fn gives_records(name: &str) -> bool {
+    matches!(name.replace("jsonb_", "json_").as_str(), "json_to_record" | "json_to_recordset")
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    /// The list of structs that `json_to_record` and `json_to_recordset` make, the one of one struct.
+    pub(crate) fn records(
+        &mut self,
+        name: &str,
+        mut arguments: Vec<Bound>,
+        alias: Option<&tree::TableAlias>,
+        span: Span,
+    ) -> Result<Expr> {
+        let text = self.binder.text;
+        let refuse = |error: Error| place::at(error, text, span);
+        let columns = alias.map(|a| a.columns.as_slice()).unwrap_or_default();
+        let mut fields = Vec::with_capacity(columns.len());
+        for column in columns {
+            let Some(ty) = &column.ty else { break };
+            fields.push((folded(&column.name), column_type(text, ty, self.binder.relations)?));
+        }
+        if fields.is_empty() || fields.len() < columns.len() {
+            let message = format!("a column definition list is required for {name}");
+            return Err(refuse(Error::new(SqlState::SyntaxError, message).with_hint(format!(
+                "name the columns and their types: {name}(...) AS x(a INTEGER, b TEXT)"
+            ))));
+        }
+        let (Some(json), true) = (arguments.pop(), arguments.is_empty()) else {
+            let message = format!("{name} takes one JSON value");
+            return Err(refuse(Error::new(SqlState::UndefinedFunction, message)));
+        };
+        if !(json.ty().is_text() || json.is_null()) {
+            let message = format!("{name} takes JSON, not {}", json.ty());
+            return Err(refuse(Error::new(SqlState::DatatypeMismatch, message)));
+        }
+        let json = if json.ty().is_json() { json.expr } else { coerce::cast(json.expr, Type::Json) };
+        let record = Type::structure(fields)?;
+        let list = Type::list(record)?;
+        Ok(match name.ends_with("set") {
+            true => coerce::cast(json, list),
+            false => call("list_value", vec![coerce::cast(json, record)], list),
+        })
+    }
+
+    /// An operand of AND, OR, NOT or WHEN.
+    pub(crate) fn bind_condition(&mut self, ast: &'a Ast) -> Result<Bound> {
+        let outside = std::mem::replace(&mut self.in_condition, true);
+        let bound = self.bind(ast);
+        self.in_condition = outside;
+        bound
+    }
+
+    /// The list whose elements are the rows of a call.
+    pub(crate) fn rows_as_list(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        if let (true, Some(first)) = (name.starts_with("jsonb_"), arguments.first_mut())
+            && first.ty() != Type::Jsonb
+        {
+            let read = coerce::implicit(first.clone(), Type::Jsonb, text)?;
+            *first = Bound::typed(read.unwrap_or_else(|| first.expr.clone()), first.span);
+        }
+        let plain = name.replace("jsonb_", "json_");
+        let list = match (plain.as_str(), arguments.len()) {
+            ("generate_subscripts", 2 | 3) if arguments[0].ty().element().is_some() => {
+                let backwards = arguments.pop_if(|last| last.ty() == Type::Boolean);
+                let length = self.nested_call("array_length", &arguments, span)?;
+                let whole = |n: i64| Expr::literal(types::Value::I64(n), Type::BigInt);
+                let series = |from: Expr, to: Expr, by: i64| -> Result<Expr> {
+                    let arguments = vec![from, to, whole(by), Expr::boolean(true)];
+                    Ok(call("list_range", arguments, Type::list(Type::BigInt)?))
+                };
+                match (length, backwards.map(|b| b.expr)) {
+                    (Some(length), None) => Some(series(whole(1), length, 1)?),
+                    (Some(length), Some(backwards)) => {
+                        let down = series(length.clone(), whole(1), -1)?;
+                        let up = series(whole(1), length, 1)?;
+                        let ty = up.ty;
+                        let kind = plan::ExprKind::Case {
+                            branches: vec![(backwards, down)],
+                            otherwise: Some(Box::new(up)),
+                        };
+                        Some(Expr::new(kind, ty))
+                    }
+                    (None, _) => None,
+                }
+            }
+            ("regexp_split_to_table", _) => self.nested_call("regexp_split_to_array", &arguments, span)?,
+            ("string_to_table", _) => self.nested_call("string_to_array", &arguments, span)?,
+            ("regexp_matches", _) => self.nested_call("regexp_all_matches", &arguments, span)?,
+            ("json_each", 1) => self.nested_call("json_entries", &arguments, span)?,
+            ("json_each_text", 1) => self.nested_call("json_entries_text", &arguments, span)?,
+            ("json_array_elements", 1) => self.nested_call("json_elements", &arguments, span)?,
+            ("json_array_elements_text", 1) => self.nested_call("json_elements_text", &arguments, span)?,
+            ("json_object_keys", 1) => self.nested_call("json_keys_of_object", &arguments, span)?,
+            ("json_object_keys", 2) => self.nested_call("json_keys", &arguments, span)?,
+            _ => None,
+        };
+        list.ok_or_else(|| {
+            let shown =
+                |b: &Bound| if b.untyped { "unknown".to_owned() } else { b.ty().sql_name().to_lowercase() };
+            let types: Vec<String> = arguments.iter().map(shown).collect();
+            let message = format!("function {name}({}) does not exist", types.join(", "));
+            let error = Error::new(SqlState::UndefinedFunction, message)
+                .with_hint("no function takes these types; a cast may help");
+            place::at(error, text, span)
+        })
+    }
+
+    /// A call in the select list; `None` where the function gives no rows there.
+    pub(crate) fn rows_of_call(
+        &mut self,
+        name: &str,
+        arguments: &'a [tree::Argument],
+        span: Span,
+    ) -> Result<Option<Bound>> {
+        let text = self.binder.text;
+        let allowed =
+            self.clause == Clause::Select && !self.in_window && !self.in_condition && self.unnests.is_some();
+        // What has a meaning for a single value, too.
+        let single = matches!(name, "regexp_matches" | "json_object_keys" | "jsonb_object_keys");
+        if !allowed && single {
+            return Ok(None);
+        }
+        if !allowed {
+            let error = Error::unsupported(format!(
+                "{name} gives rows, which is not allowed in {}",
+                self.clause.name()
+            ))
+            .with_hint(format!("put it in FROM: FROM t, {name}(...) AS u(x)"));
+            return Err(place::at(error, text, span));
+        }
+        let around = self.unnests.take();
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let Some(value) = self.binder.argument_value(argument) else {
+                self.unnests = around;
+                let shown = arguments::shown(argument);
+                let error =
+                    Error::unsupported(format!("function {name}: the argument {shown} is not supported"));
+                return Err(place::at(error, text, span));
+            };
+            match self.bind(value) {
+                Ok(value) => bound.push(value),
+                Err(error) => {
+                    self.unnests = around;
+                    return Err(error);
+                }
+            }
+        }
+        self.unnests = around;
+        let list = self.rows_as_list(name, bound, span)?;
+        self.unnested_value(Bound::typed(crate::bind::expression::fold::fold(list), span)).map(Some)
+    }
+}

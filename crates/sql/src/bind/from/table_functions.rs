@@ -1,0 +1,224 @@
+//! Functions in FROM: files, listings and table macros.
+//!
+//! `table_function` is asked for each call in FROM. Arguments of files and listings must be constants after folding,
+//! since the columns of the result depend on them. Options of files go to `Relations::file` as texts, names in lower
+//! case. Called by `bind::from`.
+
+use std::rc::Rc;
+
+use plan::file::{MORE_FILES, READER};
+use syntax::Span;
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
+use types::{Error, Result, SqlState, Type, Value};
+
+use crate::bind::expression::{Clause, ExprBinder};
+use crate::bind::from::file_stem;
+use crate::bind::function::{arguments, called_as, listing};
+use crate::bind::scope::{Scope, nearest};
+use crate::bind::{Binder, Relation, folded};
+
+impl<'a> Binder<'a> {
+    /// Functions that read files, listings, and table macros.
+    pub(crate) fn table_function(
+        &mut self,
+        name: &tree::Path,
+        arguments: &'a [tree::Argument],
+    ) -> Result<(Relation, String)> {
+        let Some(last) = name.last() else {
+            return Err(Error::unsupported("this table function is not supported"));
+        };
+        let (function, span) = (folded(last), last.span);
+        let schema = self.schema_of_function(name)?;
+        let called = self.macro_form(schema.as_deref(), &function, arguments).filter(|m| m.table);
+        if let (Some(schema), None) = (&schema, &called) {
+            self.refuse_in_schema(schema, &function, span)?;
+        }
+        match function.as_str() {
+            "read_parquet" | "parquet_scan" | "read_csv" | "read_csv_auto" | "read_json"
+            | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl"
+            | "read_text" | "read_blob" | "sniff_csv" => self.file_function(&function, arguments, span),
+            _ => {
+                if let Some(called) = called {
+                    self.count_instance()?;
+                    let names: Vec<&tree::Name> = name.names.iter().collect();
+                    let written = called_as(&names);
+                    return Ok((self.bind_table_macro(&written, called, arguments, span)?, function));
+                }
+                if function.starts_with("duckdb_")
+                    && arguments.is_empty()
+                    && let Some(view) = self.relations.view(None, &function)
+                {
+                    self.count_instance()?;
+                    return Ok((self.bind_view(&function, view, span)?, function));
+                }
+                if let Some(text) = self.pragma_rows(&function, arguments, span)? {
+                    self.count_instance()?;
+                    return Ok((self.bind_text(function.clone(), text, span)?, function));
+                }
+                if let Some(called) = self.system_call(&function, arguments, span)? {
+                    return Ok((self.constant_rows(called.columns.fields(), called.rows), function));
+                }
+                if let Some(listed) = self.relations.system(&function).map_err(|e| self.error_at(e, span))? {
+                    if !arguments.is_empty() {
+                        let error = format!("table function {function} takes no arguments");
+                        return Err(self.error_at(Error::new(SqlState::UndefinedFunction, error), span));
+                    }
+                    return Ok((self.constant_rows(listed.columns.fields(), listed.rows), function));
+                }
+                let error = Error::new(
+                    SqlState::UndefinedFunction,
+                    format!("table function {function} does not exist"),
+                );
+                let known = listing::TABLE_FUNCTIONS
+                    .iter()
+                    .copied()
+                    .chain(self.relations.system_functions().iter().copied());
+                let error = match nearest(&function, known) {
+                    Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+                    None => error,
+                };
+                Err(self.error_at(error, span))
+            }
+        }
+    }
+
+    /// A function of the system that takes arguments.
+    fn system_call(
+        &mut self,
+        function: &str,
+        arguments: &'a [tree::Argument],
+        span: Span,
+    ) -> Result<Option<crate::SystemRows>> {
+        const OF_FILES: [&str; 5] =
+            ["glob", "parquet_metadata", "parquet_schema", "parquet_file_metadata", "parquet_kv_metadata"];
+        let of_files = OF_FILES.contains(&function);
+        if function != "which_secret" && !of_files {
+            return Ok(None);
+        }
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match self.argument_value(argument) {
+                Some(Ast { kind: AstKind::List { elements, .. }, .. }) if of_files && values.is_empty() => {
+                    for file in elements {
+                        values.push(self.constant(file)?.0);
+                    }
+                }
+                Some(value) if !of_files || values.is_empty() => values.push(self.constant(value)?.0),
+                _ => {
+                    let takes = if of_files { "one path in quotes, or a list of such" } else { "an address" };
+                    let message = format!("table function {function} takes {takes}");
+                    return Err(self.error_at(Error::new(SqlState::UndefinedFunction, message), span));
+                }
+            }
+        }
+        self.relations.system_of(function, &values).map_err(|e| self.error_at(e, span))
+    }
+
+    /// A function that reads files, or says what a file is.
+    fn file_function(
+        &mut self,
+        function: &str,
+        given: &'a [tree::Argument],
+        span: Span,
+    ) -> Result<(Relation, String)> {
+        let format = match function {
+            "sniff_csv" => "csv",
+            "parquet_scan" => "parquet",
+            _ => function.trim_start_matches("read_").trim_end_matches("_auto"),
+        };
+        let mut options = vec![(READER.to_owned(), format.to_owned())];
+        let mut path = None;
+        for argument in given {
+            // `name = value` is an option as well, as others write it, behind the path.
+            let option = match path.is_none() {
+                true => arguments::named(argument),
+                false => arguments::name_and_value(argument),
+            };
+            if let Some((name, value)) = option {
+                self.file_option(&folded(name), value, &mut options)?;
+                continue;
+            }
+            match self.argument_value(argument).filter(|_| path.is_none()) {
+                Some(Ast { kind: AstKind::List { elements, .. }, .. }) if !elements.is_empty() => {
+                    for file in elements {
+                        let file = self.constant(file)?.0;
+                        match &path {
+                            None => path = Some(file),
+                            Some(_) => {
+                                let name = file.as_text().unwrap_or_default().to_owned();
+                                options.push((MORE_FILES.to_owned(), name));
+                            }
+                        }
+                    }
+                }
+                Some(value) => path = Some(self.constant(value)?.0),
+                None => {
+                    let shown = arguments::shown(argument);
+                    let error = Error::new(
+                        SqlState::UndefinedFunction,
+                        format!("{function} does not take the argument {shown}"),
+                    );
+                    return Err(self.error_at(error, span));
+                }
+            }
+        }
+        let path = path.as_ref().and_then(Value::as_text).map(str::to_owned).ok_or_else(|| {
+            self.error_at(
+                Error::new(SqlState::UndefinedFunction, format!("{function} takes a path in quotes")),
+                span,
+            )
+        })?;
+        if function == "sniff_csv" {
+            let report = self.relations.sniffed(&path, &options).map_err(|e| self.error_at(e, span))?;
+            return Ok((self.constant_rows(report.columns.fields(), report.rows), "sniffed".to_owned()));
+        }
+        let source = self.relations.file(&path, &options).map_err(|e| self.error_at(e, span))?;
+        Ok((self.file(source), file_stem(&path)))
+    }
+
+    /// An option of a file: a list is its entries one by one, `{'name': value}` is the name, NUL and the value.
+    fn file_option(&mut self, name: &str, value: &'a Ast, options: &mut Vec<(String, String)>) -> Result<()> {
+        let known = options.len();
+        match &value.kind {
+            AstKind::List { elements, .. } => {
+                for entry in elements {
+                    let value = self.option_value(name, entry)?;
+                    options.push((name.to_owned(), value));
+                }
+            }
+            AstKind::Struct(entries) => {
+                for (key, value) in entries {
+                    let value = self.option_value(name, value)?;
+                    options.push((name.to_owned(), format!("{}\0{value}", key.text)));
+                }
+            }
+            _ => {
+                let value = self.option_value(name, value)?;
+                options.push((name.to_owned(), value));
+            }
+        }
+        if options.len() == known {
+            let message = format!("option \"{name}\" has no value");
+            return Err(Error::new(SqlState::InvalidParameterValue, message).with_hint("leave it out"));
+        }
+        Ok(())
+    }
+
+    fn option_value(&mut self, name: &str, ast: &'a Ast) -> Result<String> {
+        let (value, ty) = self.constant(ast)?;
+        if value.is_null() {
+            let message = format!("option \"{name}\" is NULL");
+            return Err(Error::new(SqlState::NullValueNotAllowed, message).with_hint("leave it out"));
+        }
+        Ok(value.display(ty))
+    }
+
+    /// A constant argument.
+    pub(crate) fn constant(&mut self, ast: &'a Ast) -> Result<(Value, Type)> {
+        let bound = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Values).bind(ast)?;
+        match bound.expr.as_literal() {
+            Some(value) => Ok((value.clone(), bound.ty())),
+            None => Err(self.error_at(Error::unsupported("only constants are supported here"), bound.span)),
+        }
+    }
+}
