@@ -213,7 +213,7 @@ pub const SIGNATURES: &[Signature] = &[
     is("justify_interval", &[INTERVAL], Type::Interval),
     optional(is("make_interval", &[BIG, BIG, BIG, BIG, BIG, BIG, DOUBLE], Type::Interval), 7),
     is("isfinite", &[INTERVAL], Type::Boolean),
-    // Made by binding (`sql`, `bind/intervals.rs`).
+    // Made by binding (`sql`, `bind/expression/intervals.rs`).
     is(INTERVAL_KEY, &[INTERVAL], Type::Decimal { precision: 38, scale: 0 }),
     is(INTERVAL_PART, &[TEXT, INTERVAL], Type::BigInt),
     is(INTERVAL_ADD, &[INTERVAL, INTERVAL], Type::Interval),

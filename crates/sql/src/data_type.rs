@@ -161,7 +161,7 @@ pub(crate) fn column_type(text: &str, name: &TypeName, relations: &dyn Relations
                 None => Type::Interval,
                 Some((Unit::Year | Unit::Month, Unit::Month)) => Type::IntervalYearMonth,
                 Some((Unit::Day | Unit::Second, Unit::Second)) => Type::IntervalDayTime,
-                // No type keeps to these; a cast cuts the value (`bind/intervals.rs`).
+                // No type keeps to these; a cast cuts the value (`bind/expression/intervals.rs`).
                 Some(_) => {
                     let message = format!("no column is restricted to {}", shown(name));
                     return Err(Error::unsupported(message)

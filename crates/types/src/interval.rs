@@ -5,7 +5,7 @@
 //! microseconds, a month counted as 30 days and a day as 24 hours, as in PostgreSQL. The integers are ordered by their
 //! keys, zero is 0, and a sum or a negative of integers is that of the intervals, as long as the parts stay in their
 //! ranges. Intervals of one key are equal and may still print differently: what tests equality takes the key
-//! (`sql`, `bind/intervals.rs`).
+//! (`sql`, `bind/expression/intervals.rs`).
 //!
 //! `interval_text` reads intervals; the restricted kinds (YEAR TO MONTH, DAY TO SECOND) hold months or microseconds
 //! alone.

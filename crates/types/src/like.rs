@@ -28,7 +28,8 @@ struct Piece {
 /// Patterns are equal when they match the same: the escape character is in the pieces, not in the text.
 impl PartialEq for LikePattern {
     fn eq(&self, other: &Self) -> bool {
-        let symbols = |pattern: &Self| pattern.pieces.iter().map(|piece| piece.symbols.clone()).collect::<Vec<_>>();
+        let symbols =
+            |pattern: &Self| pattern.pieces.iter().map(|piece| piece.symbols.clone()).collect::<Vec<_>>();
         self.text == other.text && self.whole == other.whole && symbols(self) == symbols(other)
     }
 }

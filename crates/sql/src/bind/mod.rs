@@ -1,11 +1,13 @@
 //! Binding: from the syntax tree of a query to a `LogicalQuery` of typed expressions over query-wide columns.
 //!
-//! * `query`: WITH, set operations, ORDER BY and LIMIT
-//! * `select`: one SELECT (`star`: options of `*`; `grouping`: sets)
-//! * `from`: tables and joins (`asof`, `pivot`); `describe`, `show`: DESCRIBE, SUMMARIZE, SHOW
-//! * `scope`: names; `expression`, `operator`, `function`, `aggregate`, `window`, `literal`, `coerce`, `fold`:
-//!   expressions
-//! * `subquery`: subqueries in expressions; `decorrelate`: joins in place of correlated subqueries
+//! * `query`: WITH, SELECT, grouping, set operations, ORDER BY and LIMIT, recursion, DESCRIBE and SHOW
+//! * `from`: tables, joins, functions in FROM, samples, PIVOT
+//! * `expression`: names, operators, tests, casts, literals, intervals, and how types meet (`coerce`, `fold`)
+//! * `nested`: lists, structs, maps, lambdas, and paths into them
+//! * `function`: calls of functions, macros, aggregates and windows, and the list of them
+//! * `modify`: INSERT, UPDATE, DELETE, MERGE, generated columns
+//! * `decorrelate`: subqueries in expressions, and joins in place of correlated ones
+//! * `scope`: names that are visible; `refusal`: errors at a place
 //!
 //! Two properties hold throughout. A node that passes a column on keeps its id, so an id means one value wherever it
 //! is seen. And an outer reference is nothing but a column that the plan it stands in does not produce.

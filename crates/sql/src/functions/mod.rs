@@ -2,7 +2,7 @@
 //!
 //! `quickstep_functions()` shows these entries, the book's SQL reference is made of them, and a test runs every
 //! example (`crates/conformance/tests/function_examples.rs`). A function without an entry fails `all_are_described`
-//! below. What a call is bound to is decided elsewhere (`bind/function.rs`, `bind/aggregate.rs`, `bind/window.rs`).
+//! below. What a call is bound to is decided elsewhere (`bind/function/mod.rs`, `bind/function/aggregate.rs`, `bind/function/window.rs`).
 
 mod aggregates;
 mod conditional;
