@@ -1,5 +1,6 @@
 //! Engine configurations that the corpus is replayed under. Answers must be the same under all.
 
+use engine::settings::{RULES_OFF, TECHNIQUES_OFF};
 use engine::{Database, Options, Session};
 use types::Result;
 
@@ -46,42 +47,19 @@ pub fn standard() -> Configuration {
     Configuration::new("standard", 2, &[])
 }
 
-/// The optimizer's rules with the values that switch them off.
-fn rules() -> Vec<(&'static str, &'static str)> {
-    let off = |name| (name, if name == "join_order" { "written" } else { "off" });
-    engine::settings::OPTIMIZER_RULES.iter().copied().map(off).collect()
-}
-
 /// The standard configuration without one rule of the optimizer, for each of them.
 pub fn without_each_rule() -> Vec<Configuration> {
-    rules().iter().map(|rule| Configuration::new(rule.0, 2, std::slice::from_ref(rule))).collect()
+    RULES_OFF.iter().map(|rule| Configuration::new(rule.0, 2, std::slice::from_ref(rule))).collect()
 }
 
 /// The standard configuration without any rule of the optimizer.
 pub fn without_rules() -> Configuration {
-    Configuration::new("optimizer off", 2, &rules())
+    Configuration::new("optimizer off", 2, RULES_OFF)
 }
 
 /// Every configuration, the standard one first.
 pub fn all() -> Vec<Configuration> {
-    let rules = rules();
-    let techniques: Vec<(&str, &str)> = [
-        ("dense_keys", "off"),
-        ("clustered_keys", "off"),
-        ("aggregates_on_codes", "off"),
-        ("cell_sums", "off"),
-        ("fused_join_aggregate", "off"),
-        ("table_payload", "off"),
-        ("top_k_bound", "off"),
-        ("radix_sort", "off"),
-        ("predicates_on_codes", "off"),
-        ("like_search", "off"),
-        ("block_skipping", "off"),
-        ("file_skipping", "off"),
-        ("late_fetch", "off"),
-        ("simd", "scalar"),
-    ]
-    .to_vec();
+    let techniques = [TECHNIQUES_OFF, &[("simd", "scalar")]].concat();
     vec![
         standard(),
         Configuration::new("column store", 2, &[("layout", "column")]),
@@ -103,12 +81,8 @@ pub fn all() -> Vec<Configuration> {
         Configuration { printed: true, ..Configuration::new("printed", 2, &[]) },
         // Every join, aggregation, sort and window through files.
         Configuration::new("spilling", 3, &[("operator_memory", "1")]),
-        Configuration::new("optimizer off", 2, &rules),
+        Configuration::new("optimizer off", 2, RULES_OFF),
         Configuration::new("techniques off", 2, &techniques),
-        Configuration::new(
-            "column store, optimizer off",
-            1,
-            &[rules.as_slice(), &[("layout", "column")]].concat(),
-        ),
+        Configuration::new("column store, optimizer off", 1, &[RULES_OFF, &[("layout", "column")]].concat()),
     ]
 }

@@ -150,7 +150,7 @@ impl PlanCache {
         relations: &SessionRelations,
     ) {
         let settings = relations.session_settings();
-        let may_be_kept = settings.plan_cache && text.len() <= TEXT_BYTES_MAX;
+        let may_be_kept = settings.keeps.plan_cache && text.len() <= TEXT_BYTES_MAX;
         if !may_be_kept || !relations.lasts() || settings.time_zone != zone::current() {
             return;
         }
@@ -276,7 +276,8 @@ impl Kept {
         }
         let settings = relations.session_settings();
         // Another thread of the session may have set the zone since this statement began, in which it is bound.
-        if !settings.plan_cache || text.len() > TEXT_BYTES_MAX || settings.time_zone != zone::current() {
+        if !settings.keeps.plan_cache || text.len() > TEXT_BYTES_MAX || settings.time_zone != zone::current()
+        {
             return None;
         }
         self.uses += 1;

@@ -34,8 +34,18 @@ impl TraceLevel {
     fn named(text: &str) -> Option<Self> {
         match text.trim().to_ascii_lowercase().as_str() {
             "full" => Some(TraceLevel::Full),
-            other => parse_switch(other).map(|on| if on { TraceLevel::On } else { TraceLevel::Off }),
+            other => types::switch::parse(other).map(|on| if on { TraceLevel::On } else { TraceLevel::Off }),
         }
+    }
+}
+
+types::switches! {
+    /// What a session keeps of its statements.
+    pub struct Keeps {
+        /// Plans of queries are kept for when their text comes again, as long as no table and no setting changes.
+        plan_cache: bool = true,
+        /// Statements are recorded for CALL advise, in memory.
+        record_workload: bool = true,
     }
 }
 
@@ -58,40 +68,8 @@ pub struct Settings {
     pub block_bytes: usize,
     /// How new tables' blocks hold their rows.
     pub layout: LayoutKind,
-    /// Arrays in place of hash tables where key bounds allow.
-    pub dense_keys: bool,
-    /// Workers fill one shared join table; else each its partition.
-    pub shared_join_table: bool,
-    /// Narrow build columns are kept in the join's table in place of row numbers.
-    pub table_payload: bool,
-    /// Groups of a key that blocks are clustered by are finished block by block.
-    pub clustered_keys: bool,
-    /// Sums of few groups work on codes.
-    pub aggregates_on_codes: bool,
-    /// Sums of products are multiplied once a cell, not once a row.
-    pub cell_sums: bool,
-    /// Groups that are a join's build rows keep their states in the join's table.
-    pub fused_join_aggregate: bool,
-    /// The worst key of a top-k drops rows and blocks in the scan.
-    pub top_k_bound: bool,
-    /// Full sorts use radix passes; off: comparisons.
-    pub radix_sort: bool,
-    /// Predicates are evaluated on codes where columns are coded.
-    pub predicates_on_codes: bool,
-    /// LIKE searches the strings of a block as one text.
-    pub like_search: bool,
-    /// Scans skip blocks by their minima and maxima.
-    pub block_skipping: bool,
-    /// Scans skip files, row groups and pages by partitions and statistics.
-    pub file_skipping: bool,
-    /// Columns of files are decoded only for rows that pass the filters.
-    pub late_fetch: bool,
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
-    /// Plans are kept for texts that come again.
-    pub plan_cache: bool,
-    /// Statements are recorded for CALL advise.
-    pub record_workload: bool,
     /// In which instants are read and shown.
     pub time_zone: Zone,
     /// Where NULLs stand in a sort that does not say it.
@@ -112,6 +90,10 @@ pub struct Settings {
     pub query_workers: Option<usize>,
     /// Bytes that one query may hold; `None`: what there is.
     pub query_bytes: Option<u64>,
+    /// Switches of the execution's techniques.
+    pub techniques: operators::Switches,
+    /// Switches of what the session keeps.
+    pub keeps: Keeps,
     /// Switches of the optimizer's rules.
     pub optimizer: optimizer::Settings,
     /// What SET VARIABLE has set.
@@ -132,23 +114,7 @@ impl Default for Settings {
             idle_timeout: None,
             block_bytes: pool::BLOCK_BYTES_DEFAULT,
             layout: LayoutKind::default(),
-            dense_keys: true,
-            shared_join_table: false,
-            table_payload: true,
-            clustered_keys: true,
-            aggregates_on_codes: true,
-            cell_sums: true,
-            fused_join_aggregate: true,
-            top_k_bound: true,
-            radix_sort: true,
-            predicates_on_codes: true,
-            like_search: true,
-            block_skipping: true,
-            file_skipping: true,
-            late_fetch: true,
             operator_bytes: None,
-            plan_cache: true,
-            record_workload: true,
             time_zone: Zone::Utc,
             null_order: sql::NullOrder::default(),
             single_arrow: false,
@@ -159,6 +125,8 @@ impl Default for Settings {
             priority: scheduler::PRIORITY_DEFAULT,
             query_workers: None,
             query_bytes: None,
+            techniques: operators::Switches::default(),
+            keeps: Keeps::default(),
             optimizer: optimizer::Settings::default(),
             variables: BTreeMap::new(),
             macros: BTreeMap::new(),
@@ -206,8 +174,8 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
     DATABASE_SETTINGS.into_iter().chain(formats::remote::SETTINGS)
 }
 
-/// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 36] = [
+/// Settings of a session that are no switches: name and meaning.
+pub const SESSION_SETTINGS: [(&str, &str); 20] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -223,35 +191,10 @@ pub const SESSION_SETTINGS: [(&str, &str); 36] = [
     ),
     ("block_size", "bytes of new tables' blocks, 64KB to 1GB"),
     ("layout", "layout of new tables: column or compressed_column"),
-    ("dense_keys", "arrays instead of hash tables where key bounds allow"),
-    ("join_table", "partitioned or shared: how several workers fill a join's hash table"),
-    ("clustered_keys", "groups of a key that blocks are clustered by are finished block by block"),
-    ("aggregates_on_codes", "sums of few groups on codes, with a bit mask a group instead of gathered rows"),
-    (
-        "cell_sums",
-        "sums of products by cells of the small columns, multiplied once a cell instead of once a row",
-    ),
-    (
-        "fused_join_aggregate",
-        "groups that are a join's build rows have their states there; no joined row is made",
-    ),
-    ("top_k_bound", "the worst key that can still come out of a top-k drops rows and blocks in the scan"),
-    ("radix_sort", "full sorts by radix passes over key prefixes; off, by comparisons"),
-    ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
-    ("table_payload", "narrow columns of a join's build side are kept in its table instead of row numbers"),
-    ("like_search", "LIKE searches the strings of a block as one text for its rarest fixed part"),
-    ("block_skipping", "blocks skipped by their minimum and maximum"),
-    ("file_skipping", "files, row groups and pages skipped by partitions and statistics"),
-    ("late_fetch", "columns of files decoded only for rows that pass the filters"),
     (
         "operator_memory",
         "bytes that a join, aggregation, sort or window keeps before it uses files; auto: by memory_limit",
     ),
-    (
-        "plan_cache",
-        "plans of queries are kept for when their text comes again, as long as no table and no setting changes",
-    ),
-    ("record_workload", "statements are recorded for CALL advise, in memory"),
     (
         "search_path",
         "schemas in which names without one are looked for, before main; tables are made in the first. USE sets it too",
@@ -300,8 +243,17 @@ pub(crate) fn own_name(name: &str) -> &str {
     }
 }
 
-/// The optimizer's switches, by name.
-pub const OPTIMIZER_RULES: &[&str] = optimizer::Settings::NAMES;
+/// The optimizer's switches, by name, with the values that turn its rules off.
+pub const RULES_OFF: &[(&str, &str)] = optimizer::Settings::OFF;
+
+/// The execution's switches, by name, with the values that turn its techniques off.
+pub const TECHNIQUES_OFF: &[(&str, &str)] = operators::Switches::OFF;
+
+/// Name and meaning of every switch.
+fn switches() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let tables = [operators::Switches::MEANINGS, Keeps::MEANINGS, optimizer::Settings::MEANINGS];
+    tables.into_iter().flatten().map(|(name, meaning)| (*name, meaning.trim().trim_end_matches('.')))
+}
 
 /// A number of bytes with an optional unit: `64KB`, `8 GB`, `1.5GiB`, `1048576`. Units are powers of 1024.
 pub fn parse_bytes(text: &str) -> Option<u64> {
@@ -333,19 +285,6 @@ fn parse_duration(text: &str) -> Option<Duration> {
         _ => return None,
     };
     (milliseconds < 1e13).then(|| Duration::from_micros((milliseconds * 1000.0) as u64))
-}
-
-/// A switch as SET takes it: on, true, 1, yes, or off, false, 0, no, in any case; `None` for other texts.
-pub fn parse_switch(text: &str) -> Option<bool> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "on" | "true" | "1" | "yes" => Some(true),
-        "off" | "false" | "0" | "no" => Some(false),
-        _ => None,
-    }
-}
-
-fn switch_text(on: bool) -> String {
-    if on { "on".into() } else { "off".into() }
 }
 
 fn invalid(name: &str, value: &str, expected: &str) -> Error {
@@ -419,23 +358,7 @@ impl Settings {
             }
             "block_size" => self.block_bytes.to_string(),
             "layout" => self.layout.name().into(),
-            "dense_keys" => switch_text(self.dense_keys),
-            "join_table" => if self.shared_join_table { "shared" } else { "partitioned" }.into(),
-            "clustered_keys" => switch_text(self.clustered_keys),
-            "aggregates_on_codes" => switch_text(self.aggregates_on_codes),
-            "cell_sums" => switch_text(self.cell_sums),
-            "fused_join_aggregate" => switch_text(self.fused_join_aggregate),
-            "top_k_bound" => switch_text(self.top_k_bound),
-            "radix_sort" => switch_text(self.radix_sort),
-            "predicates_on_codes" => switch_text(self.predicates_on_codes),
-            "like_search" => switch_text(self.like_search),
-            "table_payload" => switch_text(self.table_payload),
-            "block_skipping" => switch_text(self.block_skipping),
-            "file_skipping" => switch_text(self.file_skipping),
-            "late_fetch" => switch_text(self.late_fetch),
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
-            "plan_cache" => switch_text(self.plan_cache),
-            "record_workload" => switch_text(self.record_workload),
             "timezone" => self.time_zone.name(),
             "default_null_order" => self.null_order.name().to_owned(),
             "calendar" => CALENDAR.to_owned(),
@@ -449,7 +372,11 @@ impl Settings {
             "priority" => self.priority.to_string(),
             "query_workers" => self.query_workers.map_or("all".into(), |workers| workers.to_string()),
             "query_memory" => self.query_bytes.map_or("none".into(), |bytes| bytes.to_string()),
-            _ => return self.optimizer.get(name).map(str::to_owned),
+            _ => {
+                let technique = || self.techniques.get(name);
+                let shown = self.optimizer.get(name).or_else(technique).or_else(|| self.keeps.get(name));
+                return shown.map(str::to_owned);
+            }
         })
     }
 
@@ -463,7 +390,6 @@ impl Settings {
                 &default
             }
         };
-        let switch = || parse_switch(text).ok_or_else(|| invalid(name, text, "on or off"));
         match name {
             "unit_of_transfer" => {
                 self.unit_of_transfer = TransferSetting::parse(text).ok_or_else(|| {
@@ -511,28 +437,6 @@ impl Settings {
                 self.layout = LayoutKind::from_name(text)
                     .ok_or_else(|| invalid(name, text, "column or compressed_column"))?;
             }
-            "dense_keys" => self.dense_keys = switch()?,
-            "join_table" => {
-                self.shared_join_table = match text.trim() {
-                    "partitioned" => false,
-                    "shared" => true,
-                    _ => return Err(invalid(name, text, "partitioned or shared")),
-                };
-            }
-            "clustered_keys" => self.clustered_keys = switch()?,
-            "aggregates_on_codes" => self.aggregates_on_codes = switch()?,
-            "cell_sums" => self.cell_sums = switch()?,
-            "fused_join_aggregate" => self.fused_join_aggregate = switch()?,
-            "top_k_bound" => self.top_k_bound = switch()?,
-            "radix_sort" => self.radix_sort = switch()?,
-            "predicates_on_codes" => self.predicates_on_codes = switch()?,
-            "like_search" => self.like_search = switch()?,
-            "table_payload" => self.table_payload = switch()?,
-            "block_skipping" => self.block_skipping = switch()?,
-            "file_skipping" => self.file_skipping = switch()?,
-            "late_fetch" => self.late_fetch = switch()?,
-            "plan_cache" => self.plan_cache = switch()?,
-            "record_workload" => self.record_workload = switch()?,
             "search_path" => self.search_path = crate::search_path::parsed(text),
             "trace" => {
                 self.trace = TraceLevel::named(text).ok_or_else(|| invalid(name, text, "off, on or full"))?;
@@ -556,7 +460,10 @@ impl Settings {
             "query_workers" => self.query_workers = parse_query_workers(text)?,
             "query_memory" => self.query_bytes = parse_query_bytes(text)?,
             _ => {
-                if !self.optimizer.set(name, text)? {
+                let known = self.optimizer.set(name, text)?
+                    || self.techniques.set(name, text)?
+                    || self.keeps.set(name, text)?;
+                if !known {
                     return Err(unknown(name));
                 }
             }
@@ -566,13 +473,10 @@ impl Settings {
 
     /// Every setting of the session with its value and meaning.
     pub fn all(&self) -> Vec<(String, String, String)> {
-        let own = SESSION_SETTINGS.iter().map(|(name, meaning)| {
-            (name.to_string(), self.get(name).unwrap_or_default(), meaning.to_string())
-        });
-        let rules = optimizer::Settings::MEANINGS.iter().map(|(name, meaning)| {
-            (name.to_string(), self.get(name).unwrap_or_default(), meaning.trim().to_string())
-        });
-        own.chain(rules).collect()
+        let settings = SESSION_SETTINGS.iter().copied().chain(switches());
+        settings
+            .map(|(name, meaning)| (name.to_owned(), self.get(name).unwrap_or_default(), meaning.to_owned()))
+            .collect()
     }
 
     /// Bytes that a worker keeps of one operator under `query_memory`: a plan has some three states at a time, and
@@ -590,22 +494,9 @@ impl Settings {
             batch_rows: self.batch_rows,
             transfer_bytes: self.transfer_bytes,
             analyze,
-            dense_keys: self.dense_keys,
-            shared_join_table: self.shared_join_table,
-            table_payload: self.table_payload,
-            clustered_keys: self.clustered_keys,
-            aggregates_on_codes: self.aggregates_on_codes,
-            cell_sums: self.cell_sums,
-            fused_join_aggregate: self.fused_join_aggregate,
-            top_k_bound: self.top_k_bound,
-            radix_sort: self.radix_sort,
+            switches: self.techniques.clone(),
             runtime_filters: self.optimizer.runtime_filters,
             range_joins: self.optimizer.range_joins,
-            predicates_on_codes: self.predicates_on_codes,
-            like_search: self.like_search,
-            block_skipping: self.block_skipping,
-            file_skipping: self.file_skipping,
-            late_fetch: self.late_fetch,
             operator_bytes: self.operator_bytes.or_else(|| self.state_bytes()),
         }
     }
@@ -652,5 +543,28 @@ mod tests {
         }
         assert!(settings.set("no_such_thing", Some("1")).is_err());
         assert!(settings.set("batch_rows", Some("0")).is_err());
+    }
+
+    #[test]
+    fn the_page_of_settings_has_each_with_its_default_and_meaning() {
+        let page = include_str!("../../../docs/sql/settings.md");
+        let named = |line: &'static str| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name);
+        let mut of_the_page: Vec<&str> = page.lines().filter_map(named).collect();
+        for (name, value, meaning) in Settings::default().all() {
+            let mut meaning = meaning;
+            if meaning.starts_with(|first: char| first.is_ascii_uppercase())
+                && meaning[1..].starts_with(|second: char| second.is_ascii_lowercase() || second == ' ')
+            {
+                meaning[..1].make_ascii_lowercase();
+            }
+            let row = format!("| `{name}` | `{value}` | {} |", meaning.replace('|', "\\|"));
+            assert!(
+                page.contains(&row),
+                "docs/sql/settings.md lacks {row}: book/reference.py makes the page"
+            );
+            of_the_page.retain(|listed| *listed != name);
+        }
+        of_the_page.retain(|listed| shared().all(|(name, _)| name != *listed));
+        assert!(of_the_page.is_empty(), "docs/sql/settings.md lists what is no setting: {of_the_page:?}");
     }
 }

@@ -165,7 +165,7 @@ impl Session {
         self.scanned().clear();
         let path = {
             let settings = self.settings();
-            if !settings.record_workload {
+            if !settings.keeps.record_workload {
                 return None;
             }
             settings.search_path.clone()

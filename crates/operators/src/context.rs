@@ -15,6 +15,7 @@ use workorder::WorkContext;
 use crate::metrics::Metrics;
 use crate::runtime_filter::KeyFilter;
 use crate::sort::bound::{ScanBounds, TopBound};
+use crate::switches::Switches;
 use crate::transfer::edges::Edges;
 use crate::transfer::setting::TransferSetting;
 
@@ -31,38 +32,12 @@ pub struct ExecutionSettings {
     pub transfer_bytes: usize,
     /// Count time per operator (EXPLAIN ANALYZE).
     pub analyze: bool,
-    /// The ablation switches, by the names of `SET`.
-    pub dense_keys: bool,
-    /// Hash tables of joins are filled by all workers together, without latches, instead of in partitions.
-    pub shared_join_table: bool,
-    /// Narrow build columns go into the join table itself.
-    pub table_payload: bool,
+    /// The techniques that can be switched off.
+    pub switches: Switches,
     /// Build rows that a condition compares by order are sorted and searched.
     pub range_joins: bool,
-    /// `clustered_keys`: groups of a key that blocks are clustered by are finished block by block.
-    pub clustered_keys: bool,
-    /// `aggregates_on_codes`: few groups are summed on a block's codes, with a bit mask a group.
-    pub aggregates_on_codes: bool,
-    /// `cell_sums`: products are summed by cells of the small columns.
-    pub cell_sums: bool,
-    /// `fused_join_aggregate`: groups that are a join's build rows keep their states there.
-    pub fused_join_aggregate: bool,
-    /// `top_k_bound`: the worst key that a top-k can still use drops rows and blocks in the scan.
-    pub top_k_bound: bool,
-    /// `radix_sort`: full sorts use radix passes over key prefixes; else comparisons.
-    pub radix_sort: bool,
-    /// `runtime_filters`: scans apply filters that joins above them have filled.
+    /// Scans apply filters that joins above them have filled.
     pub runtime_filters: bool,
-    /// `predicates_on_codes`: blocks evaluate predicates on codes instead of decoded values.
-    pub predicates_on_codes: bool,
-    /// `like_search`: LIKE searches a block's strings as one text for the rarest fixed part of the pattern.
-    pub like_search: bool,
-    /// `block_skipping`: blocks are skipped by their minimum and maximum.
-    pub block_skipping: bool,
-    /// Files, row groups and pages skipped by their statistics.
-    pub file_skipping: bool,
-    /// Columns of files decoded only for rows that pass the filters.
-    pub late_fetch: bool,
     /// Bytes that the state of one operator may take before it goes to temporary files; by the memory limit if not
     /// given.
     pub operator_bytes: Option<usize>,
@@ -76,22 +51,9 @@ impl Default for ExecutionSettings {
             batch_rows: vector::BATCH_ROWS,
             transfer_bytes: 1 << 20,
             analyze: false,
-            dense_keys: true,
-            shared_join_table: false,
-            table_payload: true,
+            switches: Switches::default(),
             range_joins: true,
-            clustered_keys: true,
-            aggregates_on_codes: true,
-            cell_sums: true,
-            fused_join_aggregate: true,
-            top_k_bound: true,
-            radix_sort: true,
             runtime_filters: true,
-            predicates_on_codes: true,
-            like_search: true,
-            block_skipping: true,
-            file_skipping: true,
-            late_fetch: true,
             operator_bytes: None,
         }
     }

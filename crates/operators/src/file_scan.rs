@@ -82,7 +82,7 @@ impl FileScan {
     }
 
     fn prune(&self, query: &QueryContext) -> Result<()> {
-        if !query.settings.file_skipping {
+        if !query.settings.switches.file_skipping {
             return Ok(());
         }
         let mut conditions = self.pruning.clone();
@@ -120,7 +120,7 @@ impl FileScan {
         if rows.total == 0 {
             return Ok(Flow::More);
         }
-        if !work.query.settings.late_fetch {
+        if !work.query.settings.switches.late_fetch {
             for column in 0..rows.fetched.len() {
                 rows.fetch(column)?;
             }

@@ -28,6 +28,7 @@ pub mod referential;
 pub mod sample;
 pub mod statistics;
 pub mod stop;
+pub mod switch;
 pub mod time_tz;
 pub mod units;
 pub mod value;

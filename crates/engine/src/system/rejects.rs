@@ -24,7 +24,7 @@ pub(crate) fn take_table(options: &mut Vec<(String, String)>) -> Result<Option<S
     for (name, value) in options.iter() {
         let wrong = || invalid(format!("invalid value for option \"{name}\": \"{value}\""));
         let twice = match name.to_ascii_lowercase().as_str() {
-            "store_rejects" => match crate::settings::parse_switch(value) {
+            "store_rejects" => match types::switch::parse(value) {
                 None if !value.is_empty() => return wrong(),
                 said => stored.replace(said.unwrap_or(true)).is_some(),
             },

@@ -63,7 +63,7 @@ impl Clustered {
     ) -> Result<Option<Arc<Clustered>>> {
         let PhysicalNode::Aggregate { input, groups, .. } = &plan.node else { return Ok(None) };
         let [Expr { kind: ExprKind::Input(key), .. }] = groups.as_slice() else { return Ok(None) };
-        if !query.settings.clustered_keys
+        if !query.settings.switches.clustered_keys
             || !aggregate.single_integer_key()
             || aggregate.keeps_order_of_input()
         {

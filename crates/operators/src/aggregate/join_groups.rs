@@ -163,7 +163,7 @@ impl JoinGroups {
         // States by build row cannot leave memory, and neither can the join below them.
         let limit = query.settings.operator_bytes.map_or(query.budget.limit() as f64, |bytes| bytes as f64);
         let fits = query.temporary.is_none() || build.estimated_rows * ROW_BYTES < limit / 8.0;
-        let fused = query.settings.fused_join_aggregate && query.edges.is_fused(input.id);
+        let fused = query.settings.switches.fused_join_aggregate && query.edges.is_fused(input.id);
         if !fused || groups.is_empty() || !few || !fits {
             return Ok(None);
         }

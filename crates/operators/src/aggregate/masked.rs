@@ -21,7 +21,8 @@ use vector::{Batch, Codes, Data, Meaning, Vector};
 use super::Aggregate;
 use super::local::{Index, LocalGroups};
 use super::products::Factors;
-use crate::context::{ExecutionSettings, QueryContext};
+use crate::context::QueryContext;
+use crate::switches::Switches;
 
 /// More groups in one block than this are numbered row by row.
 const GROUPS_MAX: usize = 32;
@@ -46,7 +47,7 @@ impl CodesWanted {
     pub fn of(aggregate: &Aggregate, plan: &PhysicalPlan, query: &QueryContext) -> Option<Arc<CodesWanted>> {
         let PhysicalNode::Aggregate { input, groups, .. } = &plan.node else { return None };
         let PhysicalNode::TableScan { .. } = &input.node else { return None };
-        let ExecutionSettings { aggregates_on_codes, predicates_on_codes, cell_sums, .. } = query.settings;
+        let Switches { aggregates_on_codes, predicates_on_codes, cell_sums, .. } = query.settings.switches;
         if !aggregates_on_codes || !predicates_on_codes {
             return None;
         }

@@ -77,7 +77,7 @@ pub(super) struct Strategies {
 
 impl Strategies {
     fn of(query: &QueryContext) -> Self {
-        let dense = query.settings.dense_keys;
+        let dense = query.settings.switches.dense_keys;
         // A table of 64 K groups and its states stay in the caches of a core; merging 16 K takes some 200 us.
         Strategies {
             codes: dense,

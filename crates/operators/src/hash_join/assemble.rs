@@ -24,6 +24,7 @@ use super::{HashJoin, lock};
 use crate::context::QueryContext;
 use crate::pipeline::{Step, Work};
 use crate::runtime_filter::{KeyFilter, KeyFilterFilling};
+use crate::switches::JoinTable;
 
 /// The step that fills the table, the columns and the runtime filters.
 pub(super) struct BuildStep(pub Arc<HashJoin>);
@@ -165,10 +166,10 @@ impl HashJoin {
             .flatten();
         let wants = JoinWants {
             existence_only: self.asks_existence() && self.residual.is_none(),
-            dense: query.settings.dense_keys,
+            dense: query.settings.switches.dense_keys,
             // As many as can be filled at once: each costs a pass over the keys.
             partitions_max: workorder::parallelism(),
-            shared: query.settings.shared_join_table,
+            shared: query.settings.switches.join_table == JoinTable::Shared,
             payload_columns: payload.as_ref().map(TablePayload::columns),
         };
         let shape = JoinShape::choose(rows, keys, wants);

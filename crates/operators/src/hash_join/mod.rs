@@ -106,7 +106,7 @@ impl HashJoin {
     /// sides may spill.
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<HashJoin>> {
         let join = Self::plan(plan, query, &[])?;
-        let may_hold_payload = query.settings.table_payload
+        let may_hold_payload = query.settings.switches.table_payload
             && matches!(&plan.node, PhysicalNode::HashJoin { build_unique: true, .. })
             && matches!(join.kind, PhysicalJoinKind::Inner | PhysicalJoinKind::ProbeOuter)
             && join.residual.is_none()

@@ -4,7 +4,7 @@ use plan::{Expr, JoinOutput, OutputColumn, PhysicalJoinKind as Kind, PhysicalNod
 use types::{Type, Value};
 
 use super::HashJoin;
-use super::tests::{Parts, Random, Row, Side, assert_same, expected, query, run};
+use super::tests::{Parts, Random, Row, Side, assert_same, expected, query, run, switches};
 use crate::context::ExecutionSettings;
 
 /// Key, then what may be packed: 4 bits with NULLs, 12 bits, a bit, text of few values, and 40 bits that do not fit.
@@ -90,8 +90,7 @@ fn build_columns_in_the_table_come_out_as_they_went_in() {
             let plan = plan(kind, &probe, &build, &taken);
             let settings = ExecutionSettings {
                 batch_rows: if random.chance(50) { 100 } else { 4096 },
-                dense_keys: random.chance(70),
-                shared_join_table: random.chance(30),
+                switches: switches(random.chance(70), random.chance(30)),
                 ..ExecutionSettings::default()
             };
             let query = query(settings, &plan);

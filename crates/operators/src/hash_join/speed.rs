@@ -11,7 +11,7 @@ use vector::{Batch, Vector};
 use workorder::WorkContext;
 
 use super::HashJoin;
-use super::tests::{Random, Side, query};
+use super::tests::{Random, Side, query, switches};
 use crate::context::ExecutionSettings;
 use crate::pipeline::{Flow, Work};
 
@@ -78,7 +78,10 @@ fn measure(
     let mut least = (f64::MAX, f64::MAX, f64::MAX);
     let mut table = String::new();
     for _ in 0..(4_000_000 / rows).clamp(5, 30) {
-        let query = query(ExecutionSettings { dense_keys, ..ExecutionSettings::default() }, &plan);
+        let query = query(
+            ExecutionSettings { switches: switches(dense_keys, false), ..ExecutionSettings::default() },
+            &plan,
+        );
         let join = HashJoin::new(&plan, &query).unwrap();
         let context = WorkContext::detached();
         let work = Work { query: &query, context: &context };

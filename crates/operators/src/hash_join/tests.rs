@@ -14,6 +14,7 @@ use workorder::WorkContext;
 use super::HashJoin;
 use crate::context::{ExecutionSettings, QueryContext};
 use crate::pipeline::{Flow, Local, Sink, Source, Step, Transform, Work};
+use crate::switches::{JoinTable, Switches};
 
 pub(crate) type Row = Vec<Value>;
 
@@ -402,12 +403,17 @@ fn join_plan(case: Case, keys: usize, probe: &Side, build: &Side) -> PhysicalPla
     plan
 }
 
+/// The execution's switches, but for those of the join's table as they are by default.
+pub(super) fn switches(dense_keys: bool, shared: bool) -> Switches {
+    let join_table = if shared { JoinTable::Shared } else { JoinTable::Partitioned };
+    Switches { dense_keys, join_table, ..Switches::default() }
+}
+
 fn check(case: Case, keys: &[Type], probe: &Side, build: &Side, what: &str, random: &mut Random) {
     let plan = join_plan(case, keys.len(), probe, build);
     let settings = ExecutionSettings {
         batch_rows: case.batch_rows,
-        dense_keys: case.dense_keys,
-        shared_join_table: case.shared,
+        switches: switches(case.dense_keys, case.shared),
         ..ExecutionSettings::default()
     };
     let query = query(settings, &plan);
@@ -585,7 +591,10 @@ fn a_large_build_is_partitioned() {
         };
         let mut plan = PhysicalPlan::new(node, columns, 1.0);
         plan.number();
-        let query = query(ExecutionSettings { dense_keys, ..ExecutionSettings::default() }, &plan);
+        let query = query(
+            ExecutionSettings { switches: switches(dense_keys, false), ..ExecutionSettings::default() },
+            &plan,
+        );
         let join = HashJoin::new(&plan, &query).unwrap();
         let context = WorkContext::detached();
         let work = Work { query: &query, context: &context };

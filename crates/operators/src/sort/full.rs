@@ -174,7 +174,7 @@ impl Step for SortRuns {
         let rows = Batch::concat(&batches);
         drop(batches);
         let keys = self.0.encode_within(&rows, work.query)?;
-        let order = keys.sorted(work.query.settings.radix_sort);
+        let order = keys.sorted(work.query.settings.switches.radix_sort);
         if let Some(slot) = self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at) {
             *slot = Some(Run { rows, keys, order });
         }
@@ -274,7 +274,7 @@ impl Source for MergedRows {
             None => usize::MAX,
             Some(limit) => (limit as usize).saturating_sub(before),
         };
-        if work.query.settings.radix_sort {
+        if work.query.settings.switches.radix_sort {
             return sort_range(merge, from, to, left, work, push);
         }
         let mut heads = from.clone();

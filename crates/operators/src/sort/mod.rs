@@ -57,7 +57,7 @@ impl Sort {
             return Err(Error::internal("not a sort"));
         };
         let is_top = limit.is_some_and(|k| k <= TOP_ROWS_MAX);
-        let scan = bound::scan_of(input, keys).filter(|_| is_top && query.settings.top_k_bound);
+        let scan = bound::scan_of(input, keys).filter(|_| is_top && query.settings.switches.top_k_bound);
         let bound = scan.map(|(scan, column)| {
             let bound = Arc::new(TopBound::new(keys.first().is_some_and(|k| k.descending)));
             query.bound_scan(scan, column, bound.clone());

@@ -142,7 +142,7 @@ impl TableScan {
             codes: None,
             wanted: Wanted::default(),
         };
-        if query.settings.block_skipping
+        if query.settings.switches.block_skipping
             && let Some(left) = scan.partitions_left()
         {
             query.metrics.state(plan.id, "partitions", left);

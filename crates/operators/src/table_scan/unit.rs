@@ -57,7 +57,7 @@ impl TableScan {
         }
         let behind =
             |(column, b): &(usize, Arc<TopBound>)| b.excludes(block.statistics(self.columns[*column]));
-        if work.query.settings.block_skipping && self.bounds.iter().any(behind) {
+        if work.query.settings.switches.block_skipping && self.bounds.iter().any(behind) {
             work.query.metrics.count(self.node, "blocks skipped", 1);
             return Ok(Flow::More);
         }
@@ -155,7 +155,7 @@ impl TableScan {
         let others = self.sample.is_some()
             || self.table.data.deleted(place.ordinal as usize).is_some()
             || !self.active_filters(work.query).is_empty();
-        if !has_tree || others || !settings.predicates_on_codes || !settings.like_search {
+        if !has_tree || others || !settings.switches.predicates_on_codes || !settings.switches.like_search {
             return Ok(None);
         }
         let begun = Instant::now();
@@ -225,7 +225,7 @@ impl TableScan {
         let data = &self.table.data;
         let taken =
             |block: &u32| self.sample.is_none_or(|s| s.of != SampleOf::Blocks || s.takes(u64::from(*block)));
-        if !query.settings.block_skipping {
+        if !query.settings.switches.block_skipping {
             return (0..data.blocks().len() as u32).filter(taken).collect();
         }
         let mut blocks = data.prune(&self.tree);
@@ -308,14 +308,14 @@ impl TableScan {
         let rows = block.rows();
         let settings = &work.query.settings;
         let mut evaluated = vec![false; self.filters.len()];
-        if !settings.predicates_on_codes {
+        if !settings.switches.predicates_on_codes {
             if anew {
                 selection.reset_full(rows);
             }
             self.select_values(block, selection);
             return Ok(evaluated);
         }
-        let searches = settings.like_search;
+        let searches = settings.switches.like_search;
         let adapt = |predicate: PreparedPredicate| if searches { predicate } else { predicate.row_by_row() };
         let paths = if anew {
             block.select_tree_anew(&self.tree, selection, adapt)
