@@ -191,8 +191,10 @@ fn durable(run: &mut Run) -> Outcome<()> {
     {
         for senders in [1, 4, 16, 64] {
             let options = BusOptions { durability, ..BusOptions::default() };
-            let log = options
-                .on_log(Arc::new(LocalFiles::create(folder.join(format!("log-{mode}-{senders}")))?))?;
+            let log = options.on_log(Arc::new(LocalFiles::create(
+                &files::Capability::everything(),
+                folder.join(format!("log-{mode}-{senders}")),
+            )?))?;
             run.add(&format!("log, {mode}"), &*log.bus, senders, 2, 1)?;
             drop(log);
             let store = options.on_store(folder.join(format!("store-{mode}-{senders}")))?;

@@ -12,7 +12,7 @@ use engine::{Database, Options, Session};
 use hadoop_cluster::{Cluster, Fault};
 use types::SqlState;
 
-/// A cluster, and a session. `http_timeout` is the process's, so tests come one after the other.
+/// A cluster, and a session. One after the other, since they measure time.
 struct Place {
     cluster: Cluster,
     address: String,
@@ -156,13 +156,19 @@ fn a_database_in_a_cluster_is_read() {
         .unwrap();
     session.query("CHECKPOINT").unwrap();
     session.query("INSERT INTO t VALUES (300001, 1, 'in the log')").unwrap();
-    for entry in files::FileManager::list(&files::LocalFiles::new(&local), "").unwrap() {
+    for entry in files::FileManager::list(
+        &files::LocalFiles::new(&files::Capability::everything(), &local).unwrap(),
+        "",
+    )
+    .unwrap()
+    {
         let bytes = std::fs::read(local.join(&entry.name)).unwrap();
         place.cluster.put(&format!("/databases/mine/{}", entry.name), &bytes);
     }
     drop((session, database));
     let url = format!("{}/databases/mine", place.address);
-    let (there, _) = Database::on_disk(&url, Options::default()).unwrap();
+    let environment = Some(place.session.database().environment());
+    let (there, _) = Database::on_disk(&url, Options { environment, ..Options::default() }).unwrap();
     let session = there.session();
     let sum = session.query("SELECT count(*), sum(b), min(a) FROM t").unwrap();
     assert_eq!((sum.value(0, 0).as_i64(), sum.value(0, 1).as_i128()), (Some(300_001), Some(1_350_001)));

@@ -1,36 +1,31 @@
 //! Files in object stores and behind HTTP, against a small server of our own on this machine (`object_server`).
 //!
-//! `Place` is a server, a session and a lock: settings of stores belong to the process, so the tests run one after
-//! the other. The server counts requests and bytes and can be told to fail, so that tests check what is fetched and
+//! `Place` is a server, and a session of a database whose settings name it. The server counts requests and bytes and can be told to fail, so that tests check what is fetched and
 //! what is tried again. Secrets must appear in no message or listing.
 
 mod object_server;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::{Database, Options, Session};
 use object_server::{KEY, SECRET, Server};
 use types::{SqlState, Value};
 
-/// A server, and a session that knows it. The settings are the process's, so tests come one after the other.
+/// A server, and a session whose database knows it.
 struct Place {
     server: Server,
     address: String,
     session: Session,
-    _alone: MutexGuard<'static, ()>,
 }
 
 impl Place {
     fn new() -> Place {
-        static ALONE: Mutex<()> = Mutex::new(());
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (server, address) = Server::start();
         let session =
             Database::in_memory(Options { workers: Some(2), memory_bytes: None, ..Default::default() })
                 .unwrap()
                 .session();
-        let place = Place { server, address, session, _alone: alone };
+        let place = Place { server, address, session };
         let address = &place.address;
         place.run(&format!("SET s3_endpoint = '{address}'"));
         place.run(&format!("SET s3_access_key_id = '{KEY}'"));
@@ -41,6 +36,11 @@ impl Place {
         place.run("SET s3_region = 'eu-central-1'");
         place.run("SET http_timeout = 20");
         place
+    }
+
+    /// For a database that is reached as this one reaches its files.
+    fn options(&self) -> Options {
+        Options { environment: Some(self.session.database().environment()), ..Default::default() }
     }
 
     /// With a table `t` of 400,000 rows.
@@ -112,7 +112,12 @@ fn a_database_in_a_store_is_read() {
         .unwrap();
     session.query("CHECKPOINT").unwrap();
     session.query("INSERT INTO t VALUES (300001, 1, 'in the log')").unwrap();
-    for name in files::FileManager::list(&files::LocalFiles::new(&folder), "").unwrap() {
+    for name in files::FileManager::list(
+        &files::LocalFiles::new(&files::Capability::everything(), &folder).unwrap(),
+        "",
+    )
+    .unwrap()
+    {
         let name = name.name;
         let bytes = std::fs::read(folder.join(&name)).unwrap();
         place.server.put(&format!("public/databases/mine/{name}"), &bytes);
@@ -122,8 +127,7 @@ fn a_database_in_a_store_is_read() {
     let _ = std::fs::remove_dir_all(&folder);
     for url in ["s3://public/databases/mine", "gs://public/databases/mine/", "az://public/databases/mine"] {
         place.server.requests();
-        let (there, _) =
-            Database::on_disk(url, Options::default()).unwrap_or_else(|e| panic!("{url}: {e:?}"));
+        let (there, _) = Database::on_disk(url, place.options()).unwrap_or_else(|e| panic!("{url}: {e:?}"));
         let session = there.session();
         let sum = session.query("SELECT count(*), sum(b), min(a) FROM t").unwrap();
         assert_eq!(sum.value(0, 0).as_i64(), Some(300_001), "{url}");
@@ -144,7 +148,7 @@ fn a_database_in_a_store_is_read() {
         let error = session.query("DELETE FROM t").unwrap_err();
         assert_eq!(error.state(), SqlState::ReadOnly, "{error}");
     }
-    let missing = Database::on_disk("s3://public/databases/none", Options::default());
+    let missing = Database::on_disk("s3://public/databases/none", place.options());
     assert_eq!(missing.map(|_| ()).unwrap_err().state(), SqlState::UndefinedFile);
 }
 

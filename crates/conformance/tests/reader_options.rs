@@ -338,8 +338,9 @@ fn what_is_no_option_is_refused_by_name() {
 /// Units of a file, which are what workers read, and its rows.
 fn units(path: &str, options: &[(&str, &str)]) -> (u64, usize) {
     let options: Vec<(String, String)> = options.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
-    let source = formats::describe(path, &options).expect("described");
-    let reader = formats::open(&source, &[0], 100).expect("opened");
+    let environment = formats::Environment::new(files::Capability::everything(), Default::default());
+    let source = formats::describe(&environment, path, &options).expect("described");
+    let reader = formats::open(&environment, &source, &[0], 100).expect("opened");
     let mut rows = 0;
     let count = reader.units().expect("units");
     for unit in 0..count {

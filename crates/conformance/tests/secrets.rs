@@ -5,19 +5,17 @@
 mod object_server;
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::{Database, Options, Session};
 use object_server::{KEY, SECRET, Server};
 use types::SqlState;
 
-/// Secrets are the process's, so tests come one after the other, each with a folder of its own.
+/// A server, and a session of a database with secrets and a folder of its own.
 struct Place {
     server: Server,
     address: String,
     folder: PathBuf,
     session: Session,
-    _alone: MutexGuard<'static, ()>,
 }
 
 fn session() -> Session {
@@ -27,17 +25,12 @@ fn session() -> Session {
 
 impl Place {
     fn new(name: &str) -> Place {
-        static ALONE: Mutex<()> = Mutex::new(());
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (server, address) = Server::start();
         let folder = std::env::temp_dir().join(format!("quickstep-secrets-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        let place = Place { server, address, folder, session: session(), _alone: alone };
+        let place = Place { server, address, folder, session: session() };
         place.run(&format!("SET secret_directory = '{}'", place.folder.display()));
         place.run("SET http_timeout = 20");
-        for name in place.rows("SELECT name FROM quickstep_secrets") {
-            place.run(&format!("DROP SECRET \"{}\"", name[0]));
-        }
         for name in ["a", "b", "c"] {
             let file = format!("x,name\n1,{name}\n");
             for bucket in ["private", "private/dir", "other", "account/private", "guarded"] {
@@ -82,7 +75,6 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = self.session.query("RESET secret_directory");
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -95,8 +87,10 @@ fn a_secret_says_how_a_bucket_is_reached() {
     assert_eq!(place.rows("SELECT name FROM 's3://private/*.csv' ORDER BY name"), [["a"], ["b"], ["c"]]);
     place.run("COPY (SELECT 7 AS x) TO 's3://private/new.parquet'");
     assert_eq!(place.rows("SELECT CAST(x AS TEXT) FROM 's3://private/new.parquet'"), [["7"]]);
-    // Another session of another database of the process has it too.
-    assert!(session().query("SELECT name FROM 's3://private/a.csv'").is_ok());
+    // All sessions of the database have it, and no other database's.
+    let another = place.session.database().session();
+    assert!(another.query("SELECT name FROM 's3://private/a.csv'").is_ok());
+    assert_eq!(session().query("SELECT name FROM quickstep_secrets WHERE name = 'depot'").unwrap().rows(), 0);
     // A replaced one is another one at once.
     place.run(&format!("CREATE OR REPLACE SECRET depot (TYPE s3, {})", place.keys(KEY, "wrong")));
     let refused = place.error("SELECT name FROM 's3://private/a.csv'");

@@ -369,7 +369,10 @@ fn a_full_disk_ends_the_statement_alone() {
     let session = database(2, &folder);
     fill(&session, 20_000);
     let left = Arc::new(AtomicI64::new(0));
-    session.database().set_temporary_files(Arc::new(SmallDisk(LocalFiles::new(&folder.0), left.clone())));
+    session.database().set_temporary_files(Arc::new(SmallDisk(
+        LocalFiles::new(&files::Capability::everything(), &folder.0).unwrap(),
+        left.clone(),
+    )));
     for (what, statement) in
         STATEMENTS.iter().filter(|(what, _)| what.contains("join") || what.contains("sort"))
     {

@@ -13,6 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use files::Capability;
 use sync::CancelToken;
 use types::{Error, Result, SqlState};
 
@@ -76,7 +77,8 @@ impl StandardStreams {
     }
 
     /// The input as a file in a folder; planned a second time, a statement finds the same one.
-    pub(crate) fn held(&self, format: &str, folder: &Path) -> Result<String> {
+    pub(crate) fn held(&self, capability: &Capability, format: &str, folder: &Path) -> Result<String> {
+        capability.stream("standard input")?;
         let mut held = self.all();
         if let Some(known) = held.inputs.iter().find(|input| input.pipe.is_none()) {
             return Ok(known.file.to_string_lossy().into_owned());
@@ -96,7 +98,8 @@ impl StandardStreams {
     }
 
     /// What comes out of a pipe, as a file in a folder; planned a second time, a statement finds the same one.
-    pub(crate) fn held_pipe(&self, pipe: &str, folder: &Path) -> Result<String> {
+    pub(crate) fn held_pipe(&self, capability: &Capability, pipe: &str, folder: &Path) -> Result<String> {
+        capability.file(pipe)?;
         let mut held = self.all();
         if let Some(known) = held.inputs.iter().find(|input| input.pipe.as_deref() == Some(pipe)) {
             return Ok(known.file.to_string_lossy().into_owned());
@@ -216,7 +219,8 @@ impl StandardStreams {
     }
 
     /// The host's standard output; an error where the host has given none.
-    pub(crate) fn output(&self) -> Result<Box<dyn Write + Send>> {
+    pub(crate) fn output(&self, capability: &Capability) -> Result<Box<dyn Write + Send>> {
+        capability.stream("standard output")?;
         let failed =
             |e: io::Error| Error::new(SqlState::IoError, format!("cannot write standard output: {e}"));
         self.streams("write TO STDOUT")?.output().map_err(failed)

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use catalog::{Access, Catalog, OpenReport, Store};
-use files::{FileManager, LocalFiles};
+use files::{Capability, FileManager, LocalFiles};
+use formats::Environment;
+use formats::remote::{RemoteFiles, Stores, is_remote};
 use memory::{Budget, Topology};
 use pool::Pool;
 use scheduler::Scheduler;
@@ -31,11 +33,19 @@ pub struct Options {
     /// Memory nodes as if the machine had so many, all equally far from each other: what that decides can be tried on
     /// any machine. Its own when not given.
     pub memory_nodes: Option<usize>,
+    /// What the database and its sessions may open, and how object stores are reached; everything, with stores of its
+    /// own, when not given. That of another database shares its stores, with their settings and secrets.
+    pub environment: Option<Environment>,
 }
 
 impl Options {
     fn access(&self) -> Access {
         if self.read_only { Access::Read } else { Access::Write }
+    }
+
+    fn environment(&self) -> Environment {
+        let embedded = || Environment::new(Capability::everything(), Stores::new());
+        self.environment.clone().unwrap_or_else(embedded)
     }
 }
 
@@ -61,6 +71,8 @@ pub(crate) struct Shared {
     pub seen: Arc<crate::traces::Seen>,
     /// The main database's tables, views and other objects.
     pub catalog: Catalog,
+    /// What its files are opened with, where nobody says less. Texts are held as a whole as far as the budget has room.
+    pub environment: Environment,
     /// Memory of blocks, with what is written to files when it does not fit.
     pub pool: Pool,
     /// The memory limit, and what is charged against it.
@@ -144,6 +156,11 @@ impl Database {
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
         let budget = pool.budget().clone();
+        let asked = budget.clone();
+        let ask = move |bytes| asked.reserve(bytes).map(drop).map_err(operators::context::out_of_memory);
+        let environment = options.environment().asking(Arc::new(ask));
+        // No statement names the engine's own folder.
+        let own_files = LocalFiles::new(&Capability::everything(), &temporary)?;
         let name = store.as_ref().and_then(|store| crate::mounts::name_of_main(&store.describe()));
         pool.set_temporary_folder(Some(&temporary));
         let shared = Shared {
@@ -154,13 +171,14 @@ impl Database {
             roles: Default::default(),
             seen: Default::default(),
             catalog,
+            environment,
             pool,
             budget,
             scheduler: Scheduler::with_thread_bytes(workers, memory::thread_bytes),
             background: Background::default(),
             idle: Default::default(),
             store,
-            temporary: RwLock::new(Arc::new(LocalFiles::new(&temporary))),
+            temporary: RwLock::new(Arc::new(own_files)),
             own_temporary: temporary,
             affinity: Default::default(),
             alive: Arc::default(),
@@ -183,12 +201,15 @@ impl Database {
     /// Opens a database on disk, and tells what was found on the way. An address of an object store, such as
     /// `s3://bucket/directory`, is opened for reading.
     pub fn on_disk(path: &str, options: Options) -> Result<(Database, OpenReport)> {
-        if formats::remote::is_remote(path) {
+        // The database goes on with the stores that it is opened through.
+        let environment = options.environment();
+        let options = Options { environment: Some(environment.clone()), ..options };
+        if is_remote(path) {
             // Stores have neither locks nor renames, so a database there is read as it is.
             let options = Options { read_only: true, ..options };
-            return Self::over(Arc::new(formats::remote::RemoteFiles::new(path)), options);
+            return Self::over(Arc::new(RemoteFiles::new(&environment, path)?), options);
         }
-        let files = crate::upkeep::directory(path, options.access())?;
+        let files = crate::upkeep::directory(environment.capability(), path, options.access())?;
         // A read-only database writes nothing into its directory.
         Self::of_files(files, options, |writes| match writes {
             true => crate::upkeep::temporary_folder(path),
@@ -218,7 +239,17 @@ impl Database {
 
     /// A new session with default settings; any number may be open and work at the same time.
     pub fn session(&self) -> Session {
-        Session::new(self.clone())
+        Session::new(self.clone(), self.shared.environment.clone())
+    }
+
+    /// As `session`, whose statements may open only what the capability says.
+    pub fn session_under(&self, capability: Capability) -> Session {
+        Session::new(self.clone(), self.shared.environment.under(capability))
+    }
+
+    /// What the database may open, and how it reaches object stores: for the options of another one.
+    pub fn environment(&self) -> Environment {
+        self.shared.environment.clone()
     }
 
     /// A handle that does not keep the database open.
@@ -259,6 +290,10 @@ impl Database {
     /// memory to the machine's. The folder must be there: a misspelt name is told now, and not by a statement that
     /// needs it. `''` is for tables: their blocks stay in memory then.
     pub fn set_temp_directory(&self, folder: Option<&str>) -> Result<()> {
+        let capability = match folder {
+            Some(_) => self.shared.environment.capability().clone(),
+            None => Capability::everything(),
+        };
         let folder = folder.map_or_else(|| self.shared.own_temporary.clone(), PathBuf::from);
         if folder.as_os_str().is_empty() {
             self.shared.pool.set_temporary_folder(None);
@@ -272,8 +307,9 @@ impl Database {
             return Err(Error::new(SqlState::InvalidParameterValue, message)
                 .with_hint("create the folder first, or name another one"));
         }
+        let files = LocalFiles::new(&capability, &folder)?;
         self.shared.pool.set_temporary_folder(Some(&folder));
-        self.set_temporary_files(Arc::new(LocalFiles::new(folder)));
+        self.set_temporary_files(Arc::new(files));
         Ok(())
     }
 

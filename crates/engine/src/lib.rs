@@ -73,6 +73,8 @@ mod prepared;
 mod progress;
 mod query_control;
 mod referential;
+#[cfg(test)]
+mod refused;
 mod relations;
 mod reorganize;
 mod result;
@@ -105,6 +107,8 @@ pub use api::{
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
 pub use copy_streams::CopyStreams;
 pub use database::{Database, Options, WeakDatabase};
+pub use files::Capability;
+pub use formats::Environment;
 pub use functions::{AggregateFunction, IntoFunction, ScalarFunction};
 pub use placement::WorkerAffinity;
 pub use pool::PoolStatistics;

@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::{Snapshot, Table};
+use files::Capability;
+use formats::Environment;
+use formats::remote::Stores;
 use plan::file::{MORE_FILES, PartColumn};
 use plan::{FileSource, RejectLog, Rejects, TableId};
 use types::{Error, Result, Schema, Type, Value};
@@ -30,6 +33,7 @@ use crate::system::{self, rejects};
 pub(crate) struct SessionRelations {
     snapshot: Arc<Snapshot>,
     database: Option<Database>,
+    environment: Environment,
     /// What the session has registered, by name.
     objects: HashMap<String, Object>,
     settings: Settings,
@@ -68,10 +72,16 @@ pub(crate) struct Object {
 
 impl SessionRelations {
     /// The view of a snapshot under a session's settings; the `with_` methods add what else the session has.
-    pub fn new(database: &Database, snapshot: Arc<Snapshot>, settings: Settings) -> Self {
+    pub fn new(
+        database: &Database,
+        environment: Environment,
+        snapshot: Arc<Snapshot>,
+        settings: Settings,
+    ) -> Self {
         SessionRelations {
             snapshot,
             database: Some(database.clone()),
+            environment,
             objects: HashMap::new(),
             path: Mutex::new(settings.search_path.clone()),
             settings,
@@ -119,23 +129,18 @@ impl SessionRelations {
         folder.map_or_else(std::env::temp_dir, std::path::PathBuf::from)
     }
 
-    /// Does what makes texts as a whole, as far as there is memory.
-    fn asking<T>(&self, work: impl FnOnce() -> T) -> T {
-        match self.database.as_ref().map(|database| database.shared.budget.clone()) {
-            Some(budget) => formats::room::asking(Arc::new(move |bytes| asked(&budget, bytes)), work),
-            None => work(),
-        }
-    }
-
-    /// Asks for memory.
-    pub fn ask(&self, bytes: u64) -> Result<()> {
-        self.database.as_ref().map_or(Ok(()), |database| asked(&database.shared.budget, bytes))
+    /// What files are opened with.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
     }
 
     /// The file that holds what comes out of a pipe; `None` for what is no pipe.
     fn held_pipe(&self, path: &str) -> Result<Option<String>> {
         match is_pipe(path) {
-            true => self.standard.held_pipe(path, &self.temporary_folder()).map(Some),
+            true => self
+                .standard
+                .held_pipe(self.environment.capability(), path, &self.temporary_folder())
+                .map(Some),
             false => Ok(None),
         }
     }
@@ -162,7 +167,7 @@ impl SessionRelations {
         for (_, more) in options.iter_mut().filter(|(name, _)| name == MORE_FILES) {
             *more = read(more)?;
         }
-        let mut source = self.asking(|| describe(&first, &options))?;
+        let mut source = describe(&first, &options)?;
         if !held.is_empty() {
             // What the column filename says is what the user has said.
             let mut parts = source.parts.to_vec();
@@ -204,6 +209,7 @@ impl SessionRelations {
         SessionRelations {
             snapshot,
             database: None,
+            environment: Environment::new(Capability::nothing(), Stores::new()),
             objects: HashMap::new(),
             path: Mutex::default(),
             settings: Settings::default(),
@@ -264,6 +270,7 @@ impl SessionRelations {
         let inner = SessionRelations {
             snapshot: self.snapshot.clone(),
             database: self.database.clone(),
+            environment: self.environment.clone(),
             objects: self.objects.clone(),
             settings: self.settings.clone(),
             tick: None,
@@ -420,21 +427,27 @@ impl sql::Relations for SessionRelations {
     }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
         self.of_the_moment(self.without_pipes(path, options, |path, options| {
-            self.with_rejects(options, |options| formats::describe(path, options))
+            self.with_rejects(options, |options| formats::describe(&self.environment, path, options))
         }))
     }
     fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
         self.of_the_moment(self.without_pipes(path, options, |path, options| {
-            self.with_rejects(options, |options| formats::describe_as(path, options, table))
+            self.with_rejects(options, |options| {
+                formats::describe_as(&self.environment, path, options, table)
+            })
         }))
     }
     fn standard_input(&self, format: &str) -> Result<String> {
-        self.of_the_moment(self.standard.held(format, &self.temporary_folder()))
+        self.of_the_moment(self.standard.held(
+            self.environment.capability(),
+            format,
+            &self.temporary_folder(),
+        ))
     }
     fn sniffed(&self, path: &str, options: &[(String, String)]) -> Result<sql::SystemRows> {
         let pipe = self.held_pipe(path)?;
-        let report = || formats::report(pipe.as_deref().unwrap_or(path), options);
-        let (columns, rows) = self.asking(report)?;
+        let path = pipe.as_deref().unwrap_or(path);
+        let (columns, rows) = formats::report(&self.environment, path, options)?;
         self.of_the_moment(Ok(sql::SystemRows { columns, rows }))
     }
     fn seed(&self) -> u64 {
@@ -490,7 +503,9 @@ impl sql::Relations for SessionRelations {
                 .with_hint("write ON k IN ('a', 'b')"));
         };
         let (tick, asked) = (self.tick.clone(), self.asked + 1);
-        let mut session = Session::asked(database, &self.settings, &self.objects, &self.rejects, tick, asked);
+        let (environment, rejects) = (&self.environment, &self.rejects);
+        let mut session =
+            Session::asked(database, environment, &self.settings, &self.objects, rejects, tick, asked);
         session.pinned = Some(self.snapshot.clone());
         // What this statement has read of a pipe is there for the question.
         session.standard = self.standard.clone();
@@ -528,10 +543,6 @@ impl sql::Relations for SessionRelations {
         names.extend(self.snapshot.schemas().values().flat_map(|s| s.views.keys().cloned()));
         names
     }
-}
-
-fn asked(budget: &memory::Budget, bytes: u64) -> Result<()> {
-    budget.reserve(bytes).map(drop).map_err(operators::context::out_of_memory)
 }
 
 fn view_info(view: &catalog::View) -> sql::ViewInfo {

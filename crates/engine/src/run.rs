@@ -132,8 +132,9 @@ impl Session {
         let settings = self.settings();
         let execution = settings.execution(analyze || settings.trace == TraceLevel::Full);
         drop(settings);
-        let mut context =
-            QueryContext::new(execution, shared.budget.clone(), shared.pool.clone(), tables, insert, plan);
+        let environment = relations.environment().clone();
+        let (budget, pool) = (shared.budget.clone(), shared.pool.clone());
+        let mut context = QueryContext::new(execution, environment, budget, pool, tables, insert, plan);
         context.materialized = materialized.to_vec();
         context.conform = conform;
         context.cancel = self.cancel_token();

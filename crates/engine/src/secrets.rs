@@ -1,5 +1,6 @@
 //! CREATE SECRET and DROP SECRET, which the parser makes calls of, and what can be seen of secrets in SQL.
 
+use formats::Environment;
 use formats::remote::{self, Conflict, ShownSecret};
 use types::{Error, Field, Result, SqlState, Type, Value};
 
@@ -18,11 +19,15 @@ impl Session {
         procedure: &str,
         arguments: &[(Option<String>, Value, Type)],
     ) -> Option<Result<ResultSet>> {
-        is_about_secrets(procedure).then(|| call(procedure, arguments))
+        is_about_secrets(procedure).then(|| call(&self.environment, procedure, arguments))
     }
 }
 
-fn call(procedure: &str, arguments: &[(Option<String>, Value, Type)]) -> Result<ResultSet> {
+fn call(
+    environment: &Environment,
+    procedure: &str,
+    arguments: &[(Option<String>, Value, Type)],
+) -> Result<ResultSet> {
     // A parameter may be NULL or a number; nothing of it is told.
     let texts: Option<Vec<&str>> = arguments.iter().map(|(_, value, _)| value.as_text()).collect();
     let usage = || {
@@ -39,7 +44,7 @@ fn call(procedure: &str, arguments: &[(Option<String>, Value, Type)]) -> Result<
             };
             let pair = |pair: &[&str]| (pair[0].to_owned(), pair[1].to_owned());
             let options: Vec<_> = options.chunks_exact(2).map(pair).collect();
-            remote::create_secret(conflict, *lasting == "persistent", name, &options)?;
+            remote::create_secret(environment, conflict, *lasting == "persistent", name, &options)?;
             Ok(ResultSet::done("CREATE SECRET"))
         }
         ("drop_secret", [conflict, lasting, name]) => {
@@ -48,7 +53,7 @@ fn call(procedure: &str, arguments: &[(Option<String>, Value, Type)]) -> Result<
                 "temporary" => Some(false),
                 _ => None,
             };
-            remote::drop_secret(name, *conflict == "keep", persistent)?;
+            remote::drop_secret(environment, name, *conflict == "keep", persistent)?;
             Ok(ResultSet::done("DROP SECRET"))
         }
         _ => Err(usage()),
@@ -63,7 +68,7 @@ fn text(name: &str) -> Field {
 }
 
 /// `quickstep_secrets`.
-pub(crate) fn rows() -> Result<Rows> {
+pub(crate) fn rows(environment: &Environment) -> Result<Rows> {
     let fields = vec![
         text("name"),
         text("type"),
@@ -82,11 +87,11 @@ pub(crate) fn rows() -> Result<Rows> {
             Value::text(&secret.options),
         ]
     };
-    Ok((fields, remote::secrets()?.into_iter().map(row).collect()))
+    Ok((fields, remote::secrets(environment)?.into_iter().map(row).collect()))
 }
 
 /// `which_secret(address)`: a row, or none. DuckDB's second argument, the type, says nothing that the address does not.
-pub(crate) fn which(arguments: &[Value]) -> Result<Rows> {
+pub(crate) fn which(environment: &Environment, arguments: &[Value]) -> Result<Rows> {
     let address = match arguments {
         [address] | [address, _] => address.as_text(),
         _ => None,
@@ -99,5 +104,5 @@ pub(crate) fn which(arguments: &[Value]) -> Result<Rows> {
     let row = |secret: ShownSecret| {
         vec![Value::text(&secret.name), Value::Bool(secret.persistent), Value::text(&secret.scope.join(", "))]
     };
-    Ok((fields, remote::which_secret(address)?.into_iter().map(row).collect()))
+    Ok((fields, remote::which_secret(environment, address)?.into_iter().map(row).collect()))
 }

@@ -54,6 +54,8 @@ pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 /// One client's view of a database. Statements of a session run one at a time; sessions run side by side.
 pub struct Session {
     pub(crate) database: Database,
+    /// What its statements open files with.
+    pub(crate) environment: formats::Environment,
     settings: Mutex<Settings>,
     pub(crate) cancel: CancelToken,
     /// Calls of the host that are under way: more than one where a host's function runs statements inside of one.
@@ -89,11 +91,12 @@ pub struct Session {
 
 impl Session {
     /// A session with default settings and a number of its own.
-    pub(crate) fn new(database: Database) -> Self {
+    pub(crate) fn new(database: Database, environment: formats::Environment) -> Self {
         static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
         let cancel = CancelToken::new();
         Session {
             database,
+            environment,
             settings: Mutex::new(Settings::default()),
             standard: Arc::new(StandardStreams::new(cancel.clone())),
             cancel,
@@ -121,6 +124,7 @@ impl Session {
     /// A session of its own that sees what another one does.
     pub(crate) fn asked(
         database: &Database,
+        environment: &formats::Environment,
         settings: &Settings,
         objects: &HashMap<String, Object>,
         rejects: &Arc<Mutex<RejectTables>>,
@@ -133,7 +137,7 @@ impl Session {
             objects: Mutex::new(objects.clone()),
             rejects: rejects.clone(),
             tick: Mutex::new(tick),
-            ..Session::new(database.clone())
+            ..Session::new(database.clone(), environment.clone())
         }
     }
 
@@ -502,7 +506,10 @@ impl Session {
                 };
                 self.database.set_memory_limit(bytes);
             }
-            "temp_directory" => self.database.set_temp_directory(value)?,
+            "temp_directory" => {
+                value.map_or(Ok(()), |folder| self.environment.capability().file(folder))?;
+                self.database.set_temp_directory(value)?;
+            }
             "policy" => {
                 let name = value.unwrap_or("priority").trim().to_ascii_lowercase();
                 let policy = scheduler::policy(&name).ok_or_else(|| {
@@ -587,7 +594,10 @@ impl Session {
                 simd::set_level(level);
             }
             "search_path" => self.set_search_path(value)?,
-            _ if formats::remote::setting(name).is_some() => formats::remote::set(name, value.unwrap_or(""))?,
+            _ if self.environment.stores().setting(name).is_some() => {
+                let stores = self.environment.stores();
+                stores.set(self.environment.capability(), name, value.unwrap_or(""))?;
+            }
             "role" => self.set_role(value)?,
             "all" if value.is_none() => self.reset_all()?,
             _ => self.set_own(name, value)?,
@@ -619,7 +629,7 @@ impl Session {
     /// The catalog as this session's next statement sees it.
     pub(crate) fn relations(&self) -> SessionRelations {
         let settings = self.settings().clone();
-        SessionRelations::new(&self.database, self.snapshot(), settings)
+        SessionRelations::new(&self.database, self.environment.clone(), self.snapshot(), settings)
             .with_sequences(self.sequences.clone())
             .with_objects(self.objects().clone())
             .with_reject_tables(self.rejects.clone())
@@ -698,7 +708,7 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
             Some(store.map_or_else(DirectReads::default, |store| store.direct_reads()).name().to_owned())
         }
         "simd" => Some(simd::level().name().to_owned()),
-        _ => formats::remote::setting(name),
+        _ => database.shared.environment.stores().setting(name),
     }
 }
 

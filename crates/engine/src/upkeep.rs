@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use catalog::{Access, Store, TEMPORARY};
-use files::{FileManager, LocalFiles};
+use files::{Capability, FileManager, LocalFiles};
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
@@ -33,7 +33,8 @@ pub(crate) fn temporary_folder(path: &str) -> Result<PathBuf> {
 
 /// The files of a database's directory, which is made for writing when it is not there. A file, or a directory that
 /// holds something else, is refused.
-pub(crate) fn directory(path: &str, access: Access) -> Result<Arc<dyn FileManager>> {
+pub(crate) fn directory(capability: &Capability, path: &str, access: Access) -> Result<Arc<dyn FileManager>> {
+    capability.file(path)?;
     let folder = Path::new(path);
     let invalid = |what: &str| Error::new(SqlState::InvalidParameterValue, format!("\"{path}\" {what}"));
     if folder.is_file() {
@@ -52,7 +53,7 @@ pub(crate) fn directory(path: &str, access: Access) -> Result<Arc<dyn FileManage
             Error::new(SqlState::IoError, format!("cannot make the directory \"{path}\": {e}"))
         })?;
     }
-    let files = LocalFiles::new(folder);
+    let files = LocalFiles::new(capability, folder)?;
     let there = files.list("")?;
     let is_database = there.iter().any(|file| file.name == "QUICKSTEP" || file.name == "lock");
     if !there.is_empty() && !is_database {
@@ -190,7 +191,7 @@ impl Session {
 
     /// BACKUP DATABASE TO: everything that this session sees now of the database in use, as a database of its own.
     pub(crate) fn backup_database(&self, path: &str) -> Result<ResultSet> {
-        let files = directory(path, Access::Write)?;
+        let files = directory(self.environment.capability(), path, Access::Write)?;
         catalog::back_up(&*self.snapshot_of_home()?, &*files)?;
         Ok(ResultSet::done("BACKUP DATABASE"))
     }

@@ -4,12 +4,13 @@
 //! `FileWriter::sync`, and the name of a file that was created, renamed or removed after `sync_directory`; before that,
 //! a loss of power may leave any part of it. `log` appends checksummed records and makes many durable with one sync;
 //! `bytes` writes and reads what stands in them; `packed` are bytes that a file holds tighter than
-//! memory does. Whatever goes wrong is an `Error` with the file's name in it: SQLSTATE
+//! memory does. A `Capability` says what may be opened at all. Whatever goes wrong is an `Error` with the file's name in it: SQLSTATE
 //! 53100 when the disk is full, 58030 otherwise, 58P01 when there is no such file.
 
 #![forbid(unsafe_code)]
 
 pub mod bytes;
+mod capability;
 mod direct;
 mod local;
 mod lock;
@@ -18,6 +19,7 @@ pub mod log_format;
 pub mod packed;
 mod simulated;
 
+pub use capability::Capability;
 pub use direct::DirectReads;
 pub use local::{LocalFiles, failed, read_as_asked};
 pub use lock::{FileLock, Owner};

@@ -17,7 +17,7 @@ use types::{Error, Result, SqlState};
 
 use super::direct;
 use super::lock::held_by;
-use super::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, Owner};
+use super::{Capability, FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, Owner};
 
 /// Files below one directory of the local file system.
 #[derive(Clone, Debug)]
@@ -28,13 +28,17 @@ pub struct LocalFiles {
 }
 
 impl LocalFiles {
-    /// Files of a directory that must be there; it is not looked at before the first call.
-    pub fn new(root: impl Into<PathBuf>) -> Self {
-        LocalFiles { root: root.into(), directly: Arc::default() }
+    /// Files of a directory that must be there; it is not looked at before the first call. 42501 where the capability
+    /// does not reach it.
+    pub fn new(capability: &Capability, root: impl Into<PathBuf>) -> Result<Self> {
+        let root = root.into();
+        capability.file(&root)?;
+        Ok(LocalFiles { root, directly: Arc::default() })
     }
     /// The directory is made when it is not there, with its name on stable storage; its parent must be there.
-    pub fn create(root: impl Into<PathBuf>) -> Result<Self> {
+    pub fn create(capability: &Capability, root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
+        capability.file(&root)?;
         match fs::create_dir(&root) {
             Ok(()) => {
                 let parent = root.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -44,7 +48,7 @@ impl LocalFiles {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && root.is_dir() => {}
             Err(error) => return Err(failed("create", &root, &error)),
         }
-        Ok(LocalFiles::new(root))
+        LocalFiles::new(capability, root)
     }
     /// The directory, as it was given.
     pub fn root(&self) -> &Path {
@@ -264,7 +268,7 @@ mod tests {
     fn files_are_written_cut_renamed_and_listed() {
         let folder = std::env::temp_dir().join(format!("quickstep-files-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let files = LocalFiles::new(&folder);
+        let files = LocalFiles::new(&Capability::everything(), &folder).unwrap();
         let mut writer = files.create("blocks/one").unwrap();
         writer.write(b"hello, world").unwrap();
         writer.cut(5).unwrap();
@@ -291,7 +295,7 @@ mod tests {
     fn reads_past_the_cache_give_the_same_bytes() {
         let folder = std::env::temp_dir().join(format!("quickstep-direct-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let files = LocalFiles::new(&folder);
+        let files = LocalFiles::new(&Capability::everything(), &folder).unwrap();
         // Longer than two chunks, and no whole number of sectors.
         let bytes: Vec<u8> =
             (0..(2 << 20) + 70_001u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
@@ -322,7 +326,7 @@ mod tests {
     fn a_lock_names_its_owner_and_goes_with_it() {
         let folder = std::env::temp_dir().join(format!("quickstep-lock-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let files = LocalFiles::new(&folder);
+        let files = LocalFiles::new(&Capability::everything(), &folder).unwrap();
         let owner = Owner { process: 4711, host: "machine".into() };
         let held = files.lock("lock", &owner).unwrap();
         let refused = files.lock("lock", &owner).unwrap_err();

@@ -18,7 +18,7 @@ use vector::Batch;
 
 use crate::input::Input;
 use crate::remote::abreast::each;
-use crate::{Decoded, Reader, Window, decode};
+use crate::{Decoded, Environment, Reader, Window, decode};
 
 const FORMAT: &str = "Arrow";
 const MAGIC: &[u8; 6] = b"ARROW1";
@@ -87,8 +87,8 @@ fn own_byte_order(input: &Input, schema: arrow_ipc::Schema<'_>) -> Result<()> {
 }
 
 impl Contents {
-    fn load(path: &str) -> Result<Contents> {
-        let input = Input::open(path)?;
+    fn load(environment: &Environment, path: &str) -> Result<Contents> {
+        let input = Input::open(environment, path)?;
         decode::guarded(path, FORMAT, || {
             let mut magic = Vec::new();
             input.append(0, 6, &mut magic)?;
@@ -193,9 +193,9 @@ impl Contents {
 }
 
 /// Schema of the files, which must agree. The number of rows stands only in the batches themselves.
-pub fn describe(paths: &[String]) -> Result<(Schema, Option<u64>)> {
+pub fn describe(environment: &Environment, paths: &[String]) -> Result<(Schema, Option<u64>)> {
     let mut schema: Option<Vec<Field>> = None;
-    let loaded = each(paths, |path| path, |path| Contents::load(path))?;
+    let loaded = each(paths, |path| path, |path| Contents::load(environment, path))?;
     for (path, contents) in paths.iter().zip(loaded) {
         let fields = decode::fields(&contents.schema);
         match &mut schema {
@@ -228,13 +228,18 @@ pub struct ArrowFiles {
 impl ArrowFiles {
     /// Opens the files, checks that the columns can be read, and reads the dictionaries of files whose batches may be
     /// read in any order.
-    pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
+    pub fn open(
+        environment: &Environment,
+        source: &FileSource,
+        columns: &[usize],
+        batch_rows: usize,
+    ) -> Result<Self> {
         let mut projection = columns.to_vec();
         projection.sort_unstable();
         projection.dedup();
         let mut files = Vec::new();
         let mut units = Vec::new();
-        let loaded = each(&source.paths, |path| path, |path| Contents::load(path))?;
+        let loaded = each(&source.paths, |path| path, |path| Contents::load(environment, path))?;
         for (path, contents) in source.paths.iter().zip(loaded) {
             decode::check_readable(path, &contents.schema, columns)?;
             let ordered = contents.ordered();

@@ -10,7 +10,7 @@ use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::Vector;
 
 use crate::input::Input;
-use crate::{Reader, Window, room};
+use crate::{Environment, Reader, Window};
 
 /// Bytes that a value may have.
 const VALUE_BYTES_MAX: u64 = 1 << 30;
@@ -32,6 +32,7 @@ pub fn columns(content: Type) -> Schema {
 
 /// The reader of whole files: one unit and one row a file.
 pub struct Contents {
+    environment: Environment,
     paths: Vec<String>,
     columns: Vec<usize>,
     content: Type,
@@ -40,9 +41,14 @@ pub struct Contents {
 impl Contents {
     /// A reader of the source's files. The source's schema says whether contents are TEXT or BYTEA; no file is opened
     /// here.
-    pub fn open(source: &FileSource, columns: &[usize]) -> Contents {
+    pub fn open(environment: &Environment, source: &FileSource, columns: &[usize]) -> Contents {
         let content = source.schema.fields().get(CONTENT).map_or(Type::Bytea, |field| field.ty);
-        Contents { paths: source.paths.to_vec(), columns: columns.to_vec(), content }
+        Contents {
+            environment: environment.clone(),
+            paths: source.paths.to_vec(),
+            columns: columns.to_vec(),
+            content,
+        }
     }
 }
 
@@ -52,7 +58,7 @@ impl Reader for Contents {
     }
     fn scan(&self, unit: u64, visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>) -> Result<()> {
         let Some(path) = usize::try_from(unit).ok().and_then(|at| self.paths.get(at)) else { return Ok(()) };
-        visit(&mut OneFile { contents: self, input: Input::open(path)? }).map(drop)
+        visit(&mut OneFile { contents: self, input: Input::open(&self.environment, path)? }).map(drop)
     }
 }
 
@@ -71,7 +77,7 @@ impl OneFile<'_> {
             );
         }
         // The bytes that are read, and the vector's own.
-        room::ask(bytes.saturating_mul(2))?;
+        self.contents.environment.ask(bytes.saturating_mul(2))?;
         let mut content = Vec::new();
         self.input.append(0, bytes, &mut content)?;
         if self.contents.content.is_text()

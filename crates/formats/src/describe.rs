@@ -18,7 +18,7 @@ use types::{Error, Result, Schema, SqlState, Type, Value};
 use crate::input::{check_packing, uncompressed_name};
 use crate::layout::{self, Layout};
 use crate::text::Given;
-use crate::{arrow_ipc, contents, json, parquet, remote, text};
+use crate::{Environment, arrow_ipc, contents, json, parquet, remote, text};
 
 /// What the files of a folder that is named as a whole are called.
 pub(crate) const EXTENSIONS: [&str; 14] = [
@@ -27,40 +27,54 @@ pub(crate) const EXTENSIONS: [&str; 14] = [
 ];
 
 /// Describes the files that `pattern` (a path, or a glob) names.
-pub fn describe(pattern: &str, options: &[(String, String)]) -> Result<FileSource> {
-    describe_for(pattern, options, None)
+pub fn describe(
+    environment: &Environment,
+    pattern: &str,
+    options: &[(String, String)],
+) -> Result<FileSource> {
+    describe_for(environment, pattern, options, None)
 }
 
 /// As `describe`, for rows that go into a table: text is read with the types of `schema`, the table's columns in the
 /// order in which the file has them. Formats that carry types keep their own.
-pub fn describe_as(pattern: &str, options: &[(String, String)], schema: &Schema) -> Result<FileSource> {
-    describe_for(pattern, options, Some(schema))
+pub fn describe_as(
+    environment: &Environment,
+    pattern: &str,
+    options: &[(String, String)],
+    schema: &Schema,
+) -> Result<FileSource> {
+    describe_for(environment, pattern, options, Some(schema))
 }
 
-fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Schema>) -> Result<FileSource> {
-    let paths = all_paths(pattern, options)?;
+fn describe_for(
+    environment: &Environment,
+    pattern: &str,
+    options: &[(String, String)],
+    table: Option<&Schema>,
+) -> Result<FileSource> {
+    let paths = all_paths(environment, pattern, options)?;
     // Options are checked before what they say is done: those of the layout with the others.
     let layout = Layout::of(options)?;
     if is_whole(options) {
-        return describe_alike(pattern, paths, options, table);
+        return describe_alike(environment, pattern, paths, options, table);
     }
     if table.is_some() || layout::is_plain(&paths, &layout) {
-        let alike = describe_alike(pattern, paths.clone(), options, table);
+        let alike = describe_alike(environment, pattern, paths.clone(), options, table);
         return match alike {
             Err(error) if table.is_none() && paths.len() > 1 => {
-                in_any_order(&paths, options, &layout).unwrap_or(Err(error))
+                in_any_order(environment, &paths, options, &layout).unwrap_or(Err(error))
             }
             alike => alike,
         };
     }
     if layout.union_by_name {
-        let one = |path: &String| describe_alike(path, vec![path.clone()], options, None);
+        let one = |path: &String| describe_alike(environment, path, vec![path.clone()], options, None);
         let each = remote::abreast::each(&paths, |path| path, one)?;
         return layout::combine(&paths, each, &layout);
     }
-    let whole = match describe_alike(pattern, paths.clone(), options, None) {
+    let whole = match describe_alike(environment, pattern, paths.clone(), options, None) {
         Ok(whole) => whole,
-        Err(error) => return in_any_order(&paths, options, &layout).unwrap_or(Err(error)),
+        Err(error) => return in_any_order(environment, &paths, options, &layout).unwrap_or(Err(error)),
     };
     let alone = |path: &String| FileSource { paths: [path.clone()].into(), rows: None, ..whole.clone() };
     let each = paths.iter().map(alone).collect();
@@ -76,11 +90,12 @@ fn is_whole(options: &[(String, String)]) -> bool {
 /// Files that are not alike only because their columns stand in another order, as one relation in the first one's
 /// order; `None` when they differ in more.
 fn in_any_order(
+    environment: &Environment,
     paths: &[String],
     options: &[(String, String)],
     layout: &Layout,
 ) -> Option<Result<FileSource>> {
-    let one = |path: &String| describe_alike(path, vec![path.clone()], options, None);
+    let one = |path: &String| describe_alike(environment, path, vec![path.clone()], options, None);
     let each = remote::abreast::each(paths, |path| path, one).ok()?;
     let columns = |source: &FileSource| {
         let fields = source.schema.fields().iter();
@@ -101,7 +116,11 @@ fn in_any_order(
 }
 
 /// What the options that are not said turn out to be, for text files: columns and rows of `sniff_csv`.
-pub fn report(pattern: &str, options: &[(String, String)]) -> Result<(Schema, Vec<Vec<Value>>)> {
+pub fn report(
+    environment: &Environment,
+    pattern: &str,
+    options: &[(String, String)],
+) -> Result<(Schema, Vec<Vec<Value>>)> {
     const OF_READERS: [&str; 7] = [
         "union_by_name",
         "filename",
@@ -115,20 +134,21 @@ pub fn report(pattern: &str, options: &[(String, String)]) -> Result<(Schema, Ve
         let message = format!("option \"{name}\" is for reading the files, not for looking at them");
         return Err(Error::new(SqlState::InvalidParameterValue, message).with_hint("give it to read_csv"));
     }
-    text::report(&all_paths(pattern, options)?, pattern, options)
+    text::report(environment, &all_paths(environment, pattern, options)?, pattern, options)
 }
 
 /// The files that the pattern names, and those that the options do.
-fn all_paths(pattern: &str, options: &[(String, String)]) -> Result<Vec<String>> {
-    let mut paths = expand(pattern)?;
+fn all_paths(environment: &Environment, pattern: &str, options: &[(String, String)]) -> Result<Vec<String>> {
+    let mut paths = expand(environment, pattern)?;
     for (_, more) in options.iter().filter(|(name, _)| name == MORE_FILES) {
-        paths.extend(expand(more)?);
+        paths.extend(expand(environment, more)?);
     }
     Ok(paths)
 }
 
 /// Files with the same columns.
 fn describe_alike(
+    environment: &Environment,
     pattern: &str,
     paths: Vec<String>,
     options: &[(String, String)],
@@ -159,20 +179,20 @@ fn describe_alike(
             })?,
     };
     let given = Given::parse(options, format, table.is_some())?;
-    check_packing(&paths, given.packing)?;
+    check_packing(environment, &paths, given.packing)?;
     let mut statistics = Vec::new();
     let (schema, text, rows) = match format {
         FileFormat::Parquet => {
-            let described = parquet::describe(&paths)?;
+            let described = parquet::describe(environment, &paths)?;
             statistics = described.statistics;
             (described.schema, TextOptions::default(), Some(described.rows))
         }
         FileFormat::Arrow => {
-            let (schema, rows) = arrow_ipc::describe(&paths)?;
+            let (schema, rows) = arrow_ipc::describe(environment, &paths)?;
             (schema, TextOptions::default(), rows)
         }
         FileFormat::Json => {
-            let (schema, text) = json::describe(&paths, &given, table)?;
+            let (schema, text) = json::describe(environment, &paths, &given, table)?;
             (schema, text, None)
         }
         FileFormat::Whole => {
@@ -182,7 +202,7 @@ fn describe_alike(
         }
         FileFormat::Memory => return Err(Error::internal("held rows are not described")),
         FileFormat::Csv | FileFormat::Tbl => {
-            let (schema, text) = text::describe(&paths, format, &given, table)?;
+            let (schema, text) = text::describe(environment, &paths, format, &given, table)?;
             (schema, text, None)
         }
     };
@@ -209,11 +229,12 @@ pub fn at_home(path: &str) -> Cow<'_, str> {
 }
 
 /// The name nearest to that of a missing path among the files in its folder; `None` when no name is near.
-fn near(path: &str) -> Option<String> {
+fn near(environment: &Environment, path: &str) -> Option<String> {
     const LOOKED_AT_MAX: usize = 2_000;
     let given = Path::new(path);
     let (folder, name) = (given.parent()?, given.file_name()?.to_str()?);
     let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    environment.capability().file(shown).ok()?;
     let listed = std::fs::read_dir(shown).ok()?.take(LOOKED_AT_MAX);
     let names: Vec<String> = listed.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     let near = types::names::nearest(name, names.iter().map(String::as_str))?;
@@ -221,10 +242,10 @@ fn near(path: &str) -> Option<String> {
 }
 
 /// The files that patterns name, each sorted, as a function gives them: none where nothing matches.
-pub fn glob(patterns: &[String]) -> Result<Vec<String>> {
+pub fn glob(environment: &Environment, patterns: &[String]) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for pattern in patterns {
-        match expand(pattern) {
+        match expand(environment, pattern) {
             Err(error) if error.state() == SqlState::UndefinedFile => {}
             found => paths.extend(found?),
         }
@@ -233,24 +254,29 @@ pub fn glob(patterns: &[String]) -> Result<Vec<String>> {
 }
 
 /// The files that patterns name, all of which must be there.
-pub fn files_of(patterns: &[String]) -> Result<Vec<String>> {
-    patterns.iter().map(|pattern| expand(pattern)).collect::<Result<Vec<_>>>().map(|found| found.concat())
+pub fn files_of(environment: &Environment, patterns: &[String]) -> Result<Vec<String>> {
+    patterns
+        .iter()
+        .map(|pattern| expand(environment, pattern))
+        .collect::<Result<Vec<_>>>()
+        .map(|found| found.concat())
 }
 
 /// The files a pattern names, sorted; a plain path names itself.
-fn expand(pattern: &str) -> Result<Vec<String>> {
+fn expand(environment: &Environment, pattern: &str) -> Result<Vec<String>> {
     let pattern = at_home(pattern);
     let pattern = pattern.as_ref();
     let missing = || {
         let error = Error::new(SqlState::UndefinedFile, format!("no file matches \"{pattern}\""));
-        error.with_hint(match near(pattern) {
+        error.with_hint(match near(environment, pattern) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => "paths are relative to the folder the process runs in".to_owned(),
         })
     };
     if remote::is_remote(pattern) {
-        return expand_remote(pattern);
+        return expand_remote(environment, pattern);
     }
+    environment.capability().file(pattern)?;
     if Path::new(pattern).is_file() {
         return Ok(vec![pattern.to_owned()]);
     }
@@ -272,6 +298,8 @@ fn expand(pattern: &str) -> Result<Vec<String>> {
     for path in matches {
         stop::check(Place::List)?;
         if let Some(path) = path.ok().filter(&wanted) {
+            // A link may lead elsewhere.
+            environment.capability().file(&path)?;
             paths.push(path.to_string_lossy().into_owned());
         }
     }
@@ -283,13 +311,13 @@ fn expand(pattern: &str) -> Result<Vec<String>> {
 }
 
 /// As `expand`, of addresses.
-fn expand_remote(pattern: &str) -> Result<Vec<String>> {
+fn expand_remote(environment: &Environment, pattern: &str) -> Result<Vec<String>> {
     let known = |path: &String| {
         let extension =
             Path::new(remote::name_of(path)).extension().and_then(|e| e.to_str()).unwrap_or_default();
         EXTENSIONS.contains(&extension)
     };
-    let mut found = remote::list(pattern)?;
+    let mut found = remote::list(environment, pattern)?;
     if pattern.ends_with('/') {
         found.retain(known);
     } else if !known(&pattern.to_owned())
@@ -297,7 +325,8 @@ fn expand_remote(pattern: &str) -> Result<Vec<String>> {
         && !pattern.starts_with("http")
     {
         // A folder, which stands for all that lies in it and below it; else it is the object itself.
-        let below: Vec<String> = remote::list(&format!("{pattern}/"))?.into_iter().filter(known).collect();
+        let below: Vec<String> =
+            remote::list(environment, &format!("{pattern}/"))?.into_iter().filter(known).collect();
         if !below.is_empty() {
             found = below;
         }

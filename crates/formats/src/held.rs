@@ -221,13 +221,16 @@ mod tests {
         let batch = RecordBatch::try_from_iter([("n", numbers), ("w", words)]).unwrap();
         let (source, held) =
             hold("numbers", batch.schema(), vec![batch.slice(0, 1000), batch.slice(1000, 299_000)]);
-        let reader = crate::open(&source, &[1, 0], 4096).unwrap();
+        let reader = crate::open(&crate::Environment::of_tests(), &source, &[1, 0], 4096).unwrap();
         assert!(reader.units().unwrap() > 2);
         let found = rows(reader.as_ref()).unwrap();
         assert_eq!(found.len(), 300_000);
         assert_eq!(found[1001], vec![Value::text("w1001"), Value::Null]);
         assert_eq!(found[299_998], vec![Value::text("w299998"), Value::I64(299_998)]);
         drop((held, reader));
-        assert_eq!(crate::open(&source, &[0], 4096).err().unwrap().state(), SqlState::UndefinedTable);
+        assert_eq!(
+            crate::open(&crate::Environment::of_tests(), &source, &[0], 4096).err().unwrap().state(),
+            SqlState::UndefinedTable
+        );
     }
 }

@@ -17,9 +17,9 @@ use plan::file::Encoding;
 use types::stop::{self, Place};
 use types::{Error, Result, SqlState};
 
+use crate::Environment;
 use crate::encoding::Decoding;
 use crate::remote::{Pieces, RemoteFile, abreast, from_io, is_remote, name_of};
-use crate::room;
 use crate::text::Packing;
 
 /// An open file and its length when it was opened. Clones share the handle.
@@ -93,14 +93,15 @@ pub struct Stamp {
 
 impl Input {
     /// Opens a regular file or a remote object and takes its length and time of change; anything else is an error.
-    pub fn open(path: &str) -> Result<Self> {
+    pub fn open(environment: &Environment, path: &str) -> Result<Self> {
         stop::check(Place::Open)?;
         if is_remote(path) {
-            let (file, length, changed) = RemoteFile::open(path)?;
+            let (file, length, changed) = RemoteFile::open(environment, path)?;
             let bytes = Contents::Remote(Arc::new(file), Pieces::default());
             let modified = Some(changed.0);
             return Ok(Input { path: path.into(), bytes, length, inode: (0, 0), changed, modified });
         }
+        environment.capability().file(path)?;
         let fail = |e: io::Error| {
             let state = match e.kind() {
                 io::ErrorKind::NotFound => SqlState::UndefinedFile,
@@ -130,8 +131,8 @@ impl Input {
 
     /// As `open`; a text compressed by gzip or zstd, as its first bytes say, is unpacked into memory, and one in another
     /// encoding becomes UTF-8 there. Memory is asked for as the text grows.
-    pub fn open_text(path: &str, encoding: Encoding) -> Result<Self> {
-        let input = Input::open(path)?;
+    pub fn open_text(environment: &Environment, path: &str, encoding: Encoding) -> Result<Self> {
+        let input = Input::open(environment, path)?;
         let packing = input.packing()?;
         // A packed file is read from its beginning to its end.
         let packed = BufReader::with_capacity(
@@ -149,7 +150,7 @@ impl Input {
             Packing::None => Box::new(packed),
         };
         let bytes = match encoding {
-            Encoding::Utf8 => taken(path, unpacked, &failed)?,
+            Encoding::Utf8 => taken(environment, path, unpacked, &failed)?,
             other => {
                 let piece_bytes = Some(read_bytes_max()).filter(|bytes| *bytes < usize::MAX);
                 let wrong = |e: io::Error| match e.kind() {
@@ -161,7 +162,7 @@ impl Input {
                     }
                     _ => failed(e),
                 };
-                taken(path, Box::new(Decoding::new(unpacked, other, piece_bytes)), &wrong)?
+                taken(environment, path, Box::new(Decoding::new(unpacked, other, piece_bytes)), &wrong)?
             }
         };
         Ok(Input { length: bytes.len() as u64, bytes: Contents::Memory(bytes.into()), ..input })
@@ -259,14 +260,19 @@ impl Input {
 }
 
 /// All of a text that is made while it is read.
-fn taken(path: &str, mut source: Box<dyn Read + '_>, failed: &dyn Fn(io::Error) -> Error) -> Result<Vec<u8>> {
+fn taken(
+    environment: &Environment,
+    path: &str,
+    mut source: Box<dyn Read + '_>,
+    failed: &dyn Fn(io::Error) -> Error,
+) -> Result<Vec<u8>> {
     const PIECE_BYTES: usize = 1 << 20;
     let mut bytes = Vec::new();
     loop {
         if bytes.capacity() - bytes.len() < PIECE_BYTES {
             // What has been read is copied when there is no room behind it.
             let more = bytes.capacity().max(PIECE_BYTES);
-            room::ask((bytes.capacity() + more) as u64)?;
+            environment.ask((bytes.capacity() + more) as u64)?;
             bytes.reserve_exact(more);
         }
         stop::check(Place::Open)?;
@@ -284,14 +290,14 @@ fn taken(path: &str, mut source: Box<dyn Read + '_>, failed: &dyn Fn(io::Error) 
 }
 
 /// An error where a file is packed otherwise than was said.
-pub fn check_packing(paths: &[String], said: Option<Packing>) -> Result<()> {
+pub fn check_packing(environment: &Environment, paths: &[String], said: Option<Packing>) -> Result<()> {
     let Some(said) = said else { return Ok(()) };
     let named = |packing| match packing {
         Packing::None => "not packed",
         Packing::Gzip => "packed by gzip",
         Packing::Zstd => "packed by zstd",
     };
-    let found = abreast::each(paths, |path| path, |path| Input::open(path)?.packing())?;
+    let found = abreast::each(paths, |path| path, |path| Input::open(environment, path)?.packing())?;
     match paths.iter().zip(found).find(|(_, found)| *found != said) {
         None => Ok(()),
         Some((path, found)) => Err(Error::new(

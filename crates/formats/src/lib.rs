@@ -10,6 +10,7 @@ mod contents;
 mod decode;
 mod describe;
 mod encoding;
+mod environment;
 mod held;
 mod input;
 mod json;
@@ -19,7 +20,6 @@ mod options;
 mod parquet;
 mod parts;
 pub mod remote;
-pub mod room;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -35,6 +35,7 @@ use vector::{Batch, Vector};
 
 pub use self::parquet::listing;
 pub use describe::{at_home, describe, describe_as, files_of, glob, report};
+pub use environment::{Ask, Environment};
 pub use held::{Held, hold, hold_live};
 pub use live::Overflow;
 pub use options::{READER_OPTIONS, ReaderOption};
@@ -122,16 +123,27 @@ impl Window for Decoded {
 }
 
 /// Opens the columns at `columns` (positions in the source's schema), in that order.
-pub fn open(file: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Arc<dyn Reader>> {
+pub fn open(
+    environment: &Environment,
+    file: &FileSource,
+    columns: &[usize],
+    batch_rows: usize,
+) -> Result<Arc<dyn Reader>> {
     if !file.parts.is_empty() {
-        return Ok(Arc::new(parts::Parts::new(file, columns, batch_rows)));
+        return Ok(Arc::new(parts::Parts::new(environment, file, columns, batch_rows)));
     }
     match file.format {
-        FileFormat::Parquet => Ok(Arc::new(parquet::ParquetFiles::open(file, columns, batch_rows)?)),
+        FileFormat::Parquet => {
+            Ok(Arc::new(parquet::ParquetFiles::open(environment, file, columns, batch_rows)?))
+        }
         FileFormat::Memory => Ok(Arc::new(held::HeldRows::open(file, columns, batch_rows)?)),
-        FileFormat::Arrow => Ok(Arc::new(arrow_ipc::ArrowFiles::open(file, columns, batch_rows)?)),
-        FileFormat::Whole => Ok(Arc::new(contents::Contents::open(file, columns))),
-        FileFormat::Json => Ok(Arc::new(json::JsonFiles::open(file, columns, batch_rows)?)),
-        FileFormat::Csv | FileFormat::Tbl => Ok(Arc::new(text::TextFiles::open(file, columns, batch_rows)?)),
+        FileFormat::Arrow => {
+            Ok(Arc::new(arrow_ipc::ArrowFiles::open(environment, file, columns, batch_rows)?))
+        }
+        FileFormat::Whole => Ok(Arc::new(contents::Contents::open(environment, file, columns))),
+        FileFormat::Json => Ok(Arc::new(json::JsonFiles::open(environment, file, columns, batch_rows)?)),
+        FileFormat::Csv | FileFormat::Tbl => {
+            Ok(Arc::new(text::TextFiles::open(environment, file, columns, batch_rows)?))
+        }
     }
 }

@@ -12,7 +12,7 @@ use types::{Error, Result, Type, Value, cast};
 use vector::Vector;
 
 use crate::remote::abreast::each;
-use crate::{Reader, Skipped, Window};
+use crate::{Environment, Reader, Skipped, Window};
 
 /// A file that is read, and what its reader's columns are to the relation's.
 struct OpenPart {
@@ -30,6 +30,7 @@ enum Column {
 
 /// The reader of files that differ. Files are opened when units are first asked for.
 pub struct Parts {
+    environment: Environment,
     source: FileSource,
     columns: Vec<usize>,
     batch_rows: usize,
@@ -38,8 +39,9 @@ pub struct Parts {
 
 impl Parts {
     /// A reader of the columns at these positions in the relation; opens nothing.
-    pub fn new(source: &FileSource, columns: &[usize], batch_rows: usize) -> Self {
-        Parts { source: source.clone(), columns: columns.to_vec(), batch_rows, opened: OnceLock::new() }
+    pub fn new(environment: &Environment, source: &FileSource, columns: &[usize], batch_rows: usize) -> Self {
+        let (environment, source) = (environment.clone(), source.clone());
+        Parts { environment, source, columns: columns.to_vec(), batch_rows, opened: OnceLock::new() }
     }
 
     fn columns_of(&self, part: &FilePart) -> (Vec<Column>, Vec<usize>) {
@@ -75,7 +77,7 @@ impl Parts {
             }
         }
         let opened = each(&read, first_path, |(part, columns, wanted)| {
-            let reader = crate::open(&part.source, wanted, self.batch_rows)?;
+            let reader = crate::open(&self.environment, &part.source, wanted, self.batch_rows)?;
             let own: Vec<Pruning> = conditions.iter().filter_map(|c| translated(c, columns)).collect();
             let inner = reader.prune(&own)?;
             Ok((reader, inner))

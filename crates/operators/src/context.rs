@@ -81,6 +81,8 @@ pub type Conform = dyn Fn(vector::Batch) -> Result<vector::Batch> + Send + Sync;
 pub struct QueryContext {
     /// The session's settings when the run began.
     pub settings: ExecutionSettings,
+    /// What files are opened with.
+    pub environment: formats::Environment,
     /// The budget that memory is reserved from.
     pub budget: Budget,
     /// Where blocks' columns are pinned and new blocks get their memory.
@@ -113,6 +115,7 @@ impl QueryContext {
     /// Public fields that are not arguments are empty and may be set before the context is shared.
     pub fn new(
         settings: ExecutionSettings,
+        environment: formats::Environment,
         budget: Budget,
         pool: pool::Pool,
         tables: HashMap<TableId, Arc<catalog::Table>>,
@@ -133,6 +136,7 @@ impl QueryContext {
         QueryContext {
             edges,
             settings,
+            environment,
             budget,
             pool,
             tables,
@@ -153,6 +157,7 @@ impl QueryContext {
     pub fn anew(&self, plan: &plan::PhysicalPlan) -> Self {
         let mut context = QueryContext::new(
             self.settings.clone(),
+            self.environment.clone(),
             self.budget.clone(),
             self.pool.clone(),
             self.tables.clone(),

@@ -45,13 +45,6 @@ struct ScanLocal {
     dropped: Vec<u64>,
 }
 
-/// Does what may make a text as a whole, as far as the query has memory for it.
-fn asking<T>(query: &QueryContext, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let budget = query.budget.clone();
-    let ask = move |bytes| budget.reserve(bytes).map(drop).map_err(out_of_memory);
-    formats::room::asking(Arc::new(ask), work)
-}
-
 impl FileScan {
     /// Opens the file, so that errors of reading and of its form come from here. `plan` has to be a FileScan node.
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Self> {
@@ -60,7 +53,11 @@ impl FileScan {
         else {
             return Err(Error::internal("not a file scan"));
         };
-        let reader = asking(query, || formats::open(file, columns, query.settings.batch_rows))?;
+        // What is made as a whole is made as far as the query has memory for it.
+        let budget = query.budget.clone();
+        let ask = move |bytes| budget.reserve(bytes).map(drop).map_err(out_of_memory);
+        let environment = query.environment.asking(Arc::new(ask));
+        let reader = formats::open(&environment, file, columns, query.settings.batch_rows)?;
         Ok(FileScan {
             node: plan.id,
             reader,
@@ -222,10 +219,8 @@ impl Source for FileScan {
         if let Some(units) = self.units.get() {
             return Ok(*units);
         }
-        let units = asking(query, || {
-            self.prune(query)?;
-            self.reader.units()
-        })?;
+        self.prune(query)?;
+        let units = self.reader.units()?;
         Ok(*self.units.get_or_init(|| units))
     }
     fn local(&self) -> Local {
@@ -240,7 +235,7 @@ impl Source for FileScan {
             Ok(flow.get() == Flow::More)
         };
         if !self.reader.is_live() {
-            asking(work.query, || self.reader.scan(unit, &mut visit))?;
+            self.reader.scan(unit, &mut visit)?;
             return Ok(flow.get());
         }
         loop {

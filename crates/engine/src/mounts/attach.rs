@@ -281,15 +281,17 @@ impl Session {
             }
             Place::Memory => (Catalog::new(), None),
             Place::Directory(path) => {
+                let capability = self.environment.capability();
+                capability.file(path)?;
                 refuse_file(path)?;
                 let access = if read_only { Access::Read } else { Access::Write };
-                let files = crate::upkeep::directory(path, access)?;
+                let files = crate::upkeep::directory(capability, path, access)?;
                 let opened = Store::open(files, &shared.pool, access)?;
                 crate::traces::log_opened(&opened.store.describe(), &opened.report);
                 (opened.catalog, Some(opened.store))
             }
             Place::Remote(path) => {
-                let files = Arc::new(formats::remote::RemoteFiles::new(path));
+                let files = Arc::new(formats::remote::RemoteFiles::new(&self.environment, path)?);
                 let opened = Store::open(files, &shared.pool, Access::Read)?;
                 crate::traces::log_opened(&opened.store.describe(), &opened.report);
                 (opened.catalog, Some(opened.store))

@@ -95,7 +95,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             let fields = vec![text("name"), nullable(text("value")), text("type")];
             (fields, objects::variables(relations.session_settings()))
         }
-        "quickstep_secrets" => crate::secrets::rows()?,
+        "quickstep_secrets" => crate::secrets::rows(relations.environment())?,
         "quickstep_queries" => (queries::queries_fields(), running(relations, queries::queries)),
         "quickstep_operators" => (queries::operators_fields(), running(relations, queries::operators)),
         "quickstep_workers" => (queries::workers_fields(), running(relations, queries::workers)),
@@ -127,18 +127,18 @@ pub(crate) fn rows_of(
     let made = |(columns, rows)| Ok(Some(sql::SystemRows { columns, rows }));
     match function {
         "glob" => {
-            let rows = formats::glob(&patterns(function, arguments)?)?;
+            let rows = formats::glob(relations.environment(), &patterns(function, arguments)?)?;
             let bytes: usize = rows.iter().map(|path| path.len() + FILE_BYTES).sum();
-            relations.ask(bytes as u64)?;
+            relations.environment().ask(bytes as u64)?;
             let rows = rows.iter().map(|path| vec![Value::text(path)]).collect();
             made((Schema::new(vec![text("file")]), rows))
         }
         _ if formats::listing::FUNCTIONS.contains(&function) => {
-            let paths = formats::files_of(&patterns(function, arguments)?)?;
-            made(formats::listing::rows(function, &paths, &|bytes| relations.ask(bytes))?)
+            let paths = formats::files_of(relations.environment(), &patterns(function, arguments)?)?;
+            made(formats::listing::rows(relations.environment(), function, &paths)?)
         }
         "which_secret" => {
-            let (fields, rows) = crate::secrets::which(arguments)?;
+            let (fields, rows) = crate::secrets::which(relations.environment(), arguments)?;
             Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
         }
         _ => Ok(None),

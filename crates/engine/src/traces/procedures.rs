@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use files::Capability;
 use plan::statement::ExplainFormat;
 use trace::QueryTrace;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
@@ -61,7 +62,7 @@ impl Session {
             }
             ("write_trace", [id, path]) => {
                 let path = path.as_text()?;
-                trace(id)?.and_then(|trace| written(&trace, path))
+                trace(id)?.and_then(|trace| written(self.environment.capability(), &trace, path))
             }
             ("compare_queries", [first, second]) => {
                 let (first, second) = (trace(first)?, trace(second)?);
@@ -119,7 +120,8 @@ fn explained(trace: &QueryTrace, format: ExplainFormat) -> ResultSet {
     text_result(&["QUERY PLAN"], &rows)
 }
 
-fn written(trace: &QueryTrace, path: &str) -> Result<ResultSet> {
+fn written(capability: &Capability, trace: &QueryTrace, path: &str) -> Result<ResultSet> {
+    capability.file(path)?;
     let text = match path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).as_deref() {
         Some("html" | "htm") => trace::html(trace),
         Some("dot" | "gv") => trace::dot(trace),

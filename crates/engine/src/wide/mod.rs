@@ -192,7 +192,8 @@ impl Session {
             let Some(asked) = after.with_rows(id, rows) else { continue };
             let text = flatten::query(&asked, wide, table.columns.fields())?;
             let settings = self.settings().clone();
-            let relations = SessionRelations::new(&self.database, Arc::new(asked), settings);
+            let relations =
+                SessionRelations::new(&self.database, self.environment.clone(), Arc::new(asked), settings);
             let made = self.wide_rows(&table.name, &table.columns, table.writer_options(), &text, &relations);
             let blocks = match made {
                 Ok(blocks) => blocks,

@@ -19,7 +19,7 @@ use crate::input::Input;
 use crate::text::{
     BadValue, Dialect, Fields, Forms, Lines, Place, Span, bad_value, range_bytes, shown, value_cause,
 };
-use crate::{Decoded, Reader, Window};
+use crate::{Decoded, Environment, Reader, Window};
 
 /// What is read more of a line that goes on behind its range.
 const EXTENSION_BYTES: u64 = 1 << 20;
@@ -51,12 +51,18 @@ pub struct JsonFiles {
 
 impl JsonFiles {
     /// Opens the files and finds their layouts; `columns` are positions in the source's schema.
-    pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
-        Self::with_range(source, columns, batch_rows, None)
+    pub fn open(
+        environment: &Environment,
+        source: &FileSource,
+        columns: &[usize],
+        batch_rows: usize,
+    ) -> Result<Self> {
+        Self::with_range(environment, source, columns, batch_rows, None)
     }
 
     /// As `open`, with ranges of so many bytes.
     pub(crate) fn with_range(
+        environment: &Environment,
         source: &FileSource,
         columns: &[usize],
         batch_rows: usize,
@@ -65,7 +71,7 @@ impl JsonFiles {
         let mut files = Vec::with_capacity(source.paths.len());
         let mut units = 0;
         for path in source.paths.iter() {
-            let input = Input::open_text(path, source.text.encoding)?;
+            let input = Input::open_text(environment, path, source.text.encoding)?;
             let first_line = range.unwrap_or(FIRST_LINE_BYTES);
             let (layout, begin) = layout_of(&input, source.text.json_records, first_line)?;
             let length = input.length - begin;

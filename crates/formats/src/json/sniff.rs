@@ -12,6 +12,7 @@ use super::reader::{Walk, next_value};
 use super::record::Malformed;
 use super::shape::{DateForms, Shape};
 use super::{FIRST_LINE_BYTES, Layout, WHOLE, layout_of};
+use crate::Environment;
 use crate::input::Input;
 use crate::text::{Given, given_formats};
 
@@ -23,7 +24,12 @@ const PLACES: u64 = 16;
 
 /// Schema and options of JSON files, from a sample of their records; with `table` the columns are the table's. An
 /// error when no record of the sample can be read.
-pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Result<(Schema, TextOptions)> {
+pub fn describe(
+    environment: &Environment,
+    paths: &[String],
+    given: &Given,
+    table: Option<&Schema>,
+) -> Result<(Schema, TextOptions)> {
     let mut options = TextOptions {
         rejects: given.ignore_errors.then(Rejects::ignored),
         null_texts: vec![],
@@ -53,7 +59,7 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
     let mut shape = Shape::default();
     let mut first = None;
     for path in paths.iter().take(given.files.unwrap_or(FILES)) {
-        let input = Input::open_text(path, given.encoding)?;
+        let input = Input::open_text(environment, path, given.encoding)?;
         if let Err(error) = look(&input, given, &forms, &mut shape) {
             first.get_or_insert(error);
         }

@@ -16,6 +16,7 @@ use vector::arrow;
 use super::footer::load;
 use super::statistics::Readable;
 use super::variant;
+use crate::Environment;
 use crate::decode;
 use crate::input::Input;
 use crate::remote::abreast::each;
@@ -37,11 +38,11 @@ pub struct Described {
 }
 
 /// Schema of the files, which must agree, and their rows together.
-pub fn describe(paths: &[String]) -> Result<Described> {
+pub fn describe(environment: &Environment, paths: &[String]) -> Result<Described> {
     let mut schema: Option<Vec<Field>> = None;
     let mut statistics: Vec<Option<FileColumn>> = Vec::new();
     let mut rows = 0u64;
-    let loaded = each(paths, |path| path, |path| load(path))?;
+    let loaded = each(paths, |path| path, |path| load(environment, path))?;
     for (path, (input, metadata)) in paths.iter().zip(loaded) {
         let fields = variant::fields(&metadata);
         for group in metadata.metadata().row_groups() {

@@ -15,7 +15,7 @@ use types::{Error, Result};
 
 use super::{FORMAT, damaged};
 use crate::input::{Input, Stamp};
-use crate::{decode, thrift};
+use crate::{Environment, decode, thrift};
 
 const TRAILER_BYTES: u64 = 8;
 /// Footers remembered, the latest ones.
@@ -26,8 +26,8 @@ const CHUNKS_MAX: usize = 1 << 14;
 static FOOTERS: Mutex<VecDeque<(Stamp, ArrowReaderMetadata)>> = Mutex::new(VecDeque::new());
 
 /// Opens a file and its footer.
-pub fn load(path: &str) -> Result<(Input, ArrowReaderMetadata)> {
-    let input = Input::open(path)?;
+pub fn load(environment: &Environment, path: &str) -> Result<(Input, ArrowReaderMetadata)> {
+    let input = Input::open(environment, path)?;
     let stamp = input.stamp();
     if let Some(known) = recall(&stamp) {
         return Ok((input, known));

@@ -11,6 +11,7 @@ use ::parquet::schema::types::{ColumnDescriptor, Type as Written};
 use types::{Error, Field, Result, Schema, Type, Value, cast};
 
 use super::footer::{footer_bytes, load};
+use crate::Environment;
 use crate::input::Input;
 
 /// The table functions that `rows` answers.
@@ -36,15 +37,16 @@ fn maybe<T>(value: Option<T>, shown: impl FnOnce(T) -> Value) -> Value {
     value.map_or(Value::Null, shown)
 }
 
-/// The rows of the function of that name over the files; `ask` is asked for memory before rows are made.
+/// The rows of the function of that name over the files; memory is asked for before rows are made.
 pub fn rows(
+    environment: &Environment,
     function: &str,
     paths: &[String],
-    ask: &dyn Fn(u64) -> Result<()>,
 ) -> Result<(Schema, Vec<Vec<Value>>)> {
+    let ask = &|bytes| environment.ask(bytes);
     let mut out = Vec::new();
     for path in paths {
-        let (input, metadata) = load(path)?;
+        let (input, metadata) = load(environment, path)?;
         match function {
             "parquet_metadata" => chunks(path, &metadata, ask, &mut out)?,
             "parquet_schema" => {

@@ -39,7 +39,7 @@ use self::footer::load;
 
 use crate::input::Input;
 use crate::remote::abreast::each;
-use crate::{Reader, Skipped, Window, decode};
+use crate::{Environment, Reader, Skipped, Window, decode};
 
 const FORMAT: &str = "Parquet";
 /// Rows decoded at a time, at least: decoding has a cost per call and column.
@@ -155,12 +155,18 @@ fn input_unit_rows(input: &Input, unit_rows: u64) -> u64 {
 impl ParquetFiles {
     /// Opens the files, reads their footers and checks that the columns can be read; `columns` are positions in the
     /// files.
-    pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
-        Self::with_unit_rows(source, columns, batch_rows, UNIT_ROWS)
+    pub fn open(
+        environment: &Environment,
+        source: &FileSource,
+        columns: &[usize],
+        batch_rows: usize,
+    ) -> Result<Self> {
+        Self::with_unit_rows(environment, source, columns, batch_rows, UNIT_ROWS)
     }
 
     /// As `open`, with units of so many rows.
     pub(crate) fn with_unit_rows(
+        environment: &Environment,
         source: &FileSource,
         columns: &[usize],
         batch_rows: usize,
@@ -168,7 +174,7 @@ impl ParquetFiles {
     ) -> Result<Self> {
         let mut files = Vec::new();
         let mut units = Vec::new();
-        let loaded = each(&source.paths, |path| path, |path| load(path))?;
+        let loaded = each(&source.paths, |path| path, |path| load(environment, path))?;
         for (path, (input, plain)) in source.paths.iter().zip(loaded) {
             let usual: Vec<usize> =
                 columns.iter().copied().filter(|column| !variant::is_variant(&plain, *column)).collect();

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use types::{Result, stop};
 
 use super::is_remote;
-use crate::room;
 
 /// Files opened at a time: each waits for two or three short answers, and servers take some dozens of connections.
 const ABREAST: usize = 16;
@@ -23,7 +22,7 @@ pub(crate) fn each<'i, T: Sync, R: Send>(
     }
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     let done: Mutex<Vec<(usize, Result<R>)>> = Mutex::new(Vec::with_capacity(items.len()));
-    let (current, asked) = (stop::current(), room::asked());
+    let current = stop::current();
     let run = || loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         // What comes behind an error is not looked at; what comes before it may be another, which counts then.
@@ -36,14 +35,10 @@ pub(crate) fn each<'i, T: Sync, R: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 0..ABREAST.min(items.len()) {
-            let (run, current, asked) = (&run, current.clone(), asked.clone());
-            let stoppable = move || match current {
+            let (run, current) = (&run, current.clone());
+            scope.spawn(move || match current {
                 Some(current) => current.within(run),
                 None => run(),
-            };
-            scope.spawn(move || match asked {
-                Some(asked) => room::asking(asked, stoppable),
-                None => stoppable(),
             });
         }
     });

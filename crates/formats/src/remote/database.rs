@@ -12,18 +12,21 @@ use types::{Error, Result, SqlState};
 use super::fault::from_io;
 use super::store::entries;
 use super::{Pieces, RemoteFile};
+use crate::Environment;
 
 /// The files below an address.
 #[derive(Debug)]
 pub struct RemoteFiles {
+    environment: Environment,
     /// Without a slash at its end.
     url: String,
 }
 
 impl RemoteFiles {
-    /// Nothing is asked of the store yet.
-    pub fn new(url: &str) -> Self {
-        RemoteFiles { url: url.trim_end_matches('/').to_owned() }
+    /// Nothing is asked of the store yet. 42501 where the environment does not allow the address.
+    pub fn new(environment: &Environment, url: &str) -> Result<Self> {
+        environment.capability().address(url)?;
+        Ok(RemoteFiles { environment: environment.clone(), url: url.trim_end_matches('/').to_owned() })
     }
 
     fn refused(&self) -> Error {
@@ -41,7 +44,7 @@ impl FileManager for RemoteFiles {
     }
     fn open(&self, name: &str) -> Result<Arc<dyn FileReader>> {
         let url = format!("{}/{name}", self.url);
-        let (file, length, _) = RemoteFile::open(&url)?;
+        let (file, length, _) = RemoteFile::open(&self.environment, &url)?;
         Ok(Arc::new(Object { file, length, url }))
     }
     fn rename(&self, _: &str, _: &str) -> Result<()> {
@@ -59,7 +62,7 @@ impl FileManager for RemoteFiles {
             let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
             FileEntry { name, bytes }
         };
-        Ok(entries(&below)?.into_iter().map(named).collect())
+        Ok(entries(&self.environment, &below)?.into_iter().map(named).collect())
     }
     fn sync_directory(&self, _: &str) -> Result<()> {
         Ok(())

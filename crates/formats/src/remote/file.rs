@@ -20,6 +20,7 @@ use types::{Error, Result, SqlState};
 use super::fault::{failed, flatten, to_io};
 use super::store::{Located, bucket_fault, locate, object};
 use super::wait::wait;
+use crate::Environment;
 
 /// Bytes of a file's end that are fetched when it is opened: most footers lie in it.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -67,8 +68,8 @@ fn part_of((from, bytes): &(u64, Bytes), at: u64, most: usize) -> Option<Bytes> 
 
 impl RemoteFile {
     /// The file, its length, and numbers that change when it does.
-    pub fn open(url: &str) -> Result<(RemoteFile, u64, (i64, i64))> {
-        let located = locate(url)?;
+    pub fn open(environment: &Environment, url: &str) -> Result<(RemoteFile, u64, (i64, i64))> {
+        let located = locate(environment, url)?;
         let place = object(url, &located.place)?;
         if place.as_ref().is_empty() && !located.is_http() {
             return Err(Error::new(SqlState::InvalidParameterValue, format!("\"{url}\" names no object"))

@@ -16,6 +16,7 @@ mod secret_files;
 mod secrets;
 mod settings;
 mod store;
+mod stores;
 mod upload;
 mod wait;
 
@@ -24,6 +25,7 @@ pub use database::RemoteFiles;
 pub(crate) use fault::from_io;
 pub use file::{Pieces, RemoteFile};
 pub use secrets::{Conflict, ShownSecret, create_secret, drop_secret, secrets, which_secret};
-pub use settings::{SETTINGS, set, setting};
+pub use settings::SETTINGS;
 pub use store::{exists_below, list};
+pub use stores::Stores;
 pub use upload::Upload;

@@ -17,16 +17,15 @@ use serde_json::{Value, json};
 use types::{Error, Result, SqlState};
 
 use super::secrets::Secret;
-use super::settings::get;
 
 const VERSION: u64 = 1;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 const FILES_MAX: usize = 1000;
 
-/// Where persistent secrets lie; `None` where there is no such place.
-pub(super) fn folder() -> Option<PathBuf> {
+/// Where persistent secrets lie, by the setting `secret_directory`; `None` where there is no such place.
+pub(super) fn folder(chosen: Option<String>) -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    if let Some(chosen) = get("secret_directory") {
+    if let Some(chosen) = chosen {
         return Some(PathBuf::from(chosen));
     }
     let configuration = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
@@ -112,13 +111,13 @@ fn refuse_open_to_others(path: &Path, file: &fs::File) -> Result<()> {
 }
 
 /// Writes the file whole or not at all.
-pub(super) fn write(secret: &Secret) -> Result<()> {
-    let Some(folder) = folder() else {
+pub(super) fn write(folder: Option<&Path>, secret: &Secret) -> Result<()> {
+    let Some(folder) = folder else {
         let message = "there is no folder for persistent secrets: HOME is not set";
         return Err(Error::new(SqlState::IoError, message).with_hint("SET secret_directory = '/a/folder'"));
     };
-    let path = path_of(&folder, &secret.name);
-    make_folder(&folder).map_err(|e| failed("make", &folder, &e))?;
+    let path = path_of(folder, &secret.name);
+    make_folder(folder).map_err(|e| failed("make", folder, &e))?;
     let options: Vec<Value> =
         secret.options().into_iter().map(|(name, value)| json!([name, value])).collect();
     let text = json!({ "version": VERSION, "name": secret.name, "options": options }).to_string();
@@ -156,9 +155,8 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
 }
 
 /// Removes the file of a persistent secret; a file that is not there is no error.
-pub(super) fn remove(name: &str) -> Result<()> {
-    let Some(folder) = folder() else { return Ok(()) };
-    let path = path_of(&folder, name);
+pub(super) fn remove(folder: &Path, name: &str) -> Result<()> {
+    let path = path_of(folder, name);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed("remove", &path, &error)),
         _ => Ok(()),

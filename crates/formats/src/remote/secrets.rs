@@ -2,16 +2,17 @@
 //! in says everything about reaching it; settings and, unless its provider is `credential_chain`, the environment then say
 //! nothing, so that a key never goes to a server that it was not given for.
 //!
-//! Secrets are the process's, as the settings are. Temporary ones end with it; persistent ones lie in files of the user
+//! Secrets are the database's, as the settings are. Temporary ones end with it; persistent ones lie in files of the user
 //! (`secret_files`). Values leave this module towards the stores only: nothing here that can be printed holds one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use types::{Error, Result, SqlState};
 
-use super::secret_files;
+use super::{Stores, secret_files};
+use crate::Environment;
 
 /// The kinds: their name, the addresses that they are for, and their options.
 static KINDS: [Kind; 4] = [
@@ -58,7 +59,7 @@ struct Kind {
 pub(super) struct Secret {
     /// The name under which it was made.
     pub name: String,
-    /// It lies in a file and outlives the process.
+    /// It lies in a file and outlives the database's handle.
     pub persistent: bool,
     kind: &'static Kind,
     /// Keys are found by the store's own means: the environment, a machine's role.
@@ -75,7 +76,7 @@ pub struct ShownSecret {
     pub kind: &'static str,
     /// `config`, or `credential_chain` where the store's own means find the keys.
     pub provider: &'static str,
-    /// It lies in a file and outlives the process.
+    /// It lies in a file and outlives the database's handle.
     pub persistent: bool,
     /// The addresses that it is for, as prefixes.
     pub scope: Vec<String>,
@@ -272,8 +273,9 @@ fn check(name: &str, values: &BTreeMap<&'static str, String>) -> Result<()> {
     Ok(())
 }
 
+/// The secrets of a database.
 #[derive(Default)]
-struct Known {
+pub(super) struct Known {
     secrets: BTreeMap<String, Arc<Secret>>,
     /// The folder whose persistent secrets are among them.
     read_from: Option<PathBuf>,
@@ -281,35 +283,51 @@ struct Known {
     changes: u64,
 }
 
-static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
-
-/// What is known, with the persistent ones of the folder of now.
-fn known<T>(work: impl FnOnce(&mut Known) -> Result<T>) -> Result<T> {
-    let mut guard: MutexGuard<'_, Option<Known>> = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = guard.get_or_insert_default();
-    let folder = secret_files::folder();
-    if known.read_from != folder {
-        let read = folder.as_deref().map(secret_files::read_all).transpose()?.unwrap_or_default();
-        known.secrets.retain(|_, secret| !secret.persistent);
-        for secret in read {
-            // A temporary one of that name was made since; it is the nearer one.
-            known.secrets.entry(secret.name.clone()).or_insert_with(|| Arc::new(secret));
+impl Stores {
+    /// What is known, with the persistent ones of the folder of now.
+    fn with_known<T>(&self, work: impl FnOnce(&mut Known) -> Result<T>) -> Result<T> {
+        let folder = secret_files::folder(self.get("secret_directory"));
+        let known = &mut *self.known();
+        if known.read_from != folder {
+            let read = folder.as_deref().map(secret_files::read_all).transpose()?.unwrap_or_default();
+            known.secrets.retain(|_, secret| !secret.persistent);
+            for secret in read {
+                // A temporary one of that name was made since; it is the nearer one.
+                known.secrets.entry(secret.name.clone()).or_insert_with(|| Arc::new(secret));
+            }
+            known.read_from = folder;
+            known.changes += 1;
         }
-        known.read_from = folder;
-        known.changes += 1;
+        work(known)
     }
-    work(known)
+
+    /// The longest scope wins; among equal ones what is temporary, and then the name.
+    pub(super) fn chosen(&self, address: &str) -> Result<Option<Arc<Secret>>> {
+        let address = normal(address);
+        self.with_known(|known| {
+            let scopes = known.secrets.values().filter_map(|secret| Some((secret.covers(&address)?, secret)));
+            let best = scopes.min_by_key(|(length, secret)| (std::cmp::Reverse(*length), secret.persistent));
+            Ok(best.map(|(_, secret)| secret.clone()))
+        })
+    }
+
+    /// A number that differs after every change.
+    pub(super) fn changes(&self) -> u64 {
+        self.known().changes
+    }
 }
 
 /// Makes a secret. Returns its name, which it is given by its type where there is none.
 pub fn create_secret(
+    environment: &Environment,
     conflict: Conflict,
     persistent: bool,
     name: &str,
     options: &[(String, String)],
 ) -> Result<String> {
+    environment.capability().secret(&format!("the secret \"{name}\""))?;
     let secret = Secret::new(name, persistent, options)?;
-    known(|known| {
+    environment.stores().with_known(|known| {
         if let Some(there) = known.secrets.get(&secret.name) {
             let message = format!("secret \"{}\" already exists", secret.name);
             let error = Error::new(SqlState::DuplicateObject, message);
@@ -326,7 +344,7 @@ pub fn create_secret(
             }
         }
         if persistent {
-            secret_files::write(&secret)?;
+            secret_files::write(known.read_from.as_deref(), &secret)?;
         }
         known.changes += 1;
         let name = secret.name.clone();
@@ -336,8 +354,14 @@ pub fn create_secret(
 }
 
 /// Forgets a secret, and its file; `persistent` says which sort is meant, if it matters.
-pub fn drop_secret(name: &str, if_exists: bool, persistent: Option<bool>) -> Result<()> {
-    known(|known| {
+pub fn drop_secret(
+    environment: &Environment,
+    name: &str,
+    if_exists: bool,
+    persistent: Option<bool>,
+) -> Result<()> {
+    environment.capability().secret(&format!("the secret \"{name}\""))?;
+    environment.stores().with_known(|known| {
         let there =
             known.secrets.get(name).filter(|s| persistent.is_none_or(|wanted| s.persistent == wanted));
         let Some(secret) = there else {
@@ -350,8 +374,10 @@ pub fn drop_secret(name: &str, if_exists: bool, persistent: Option<bool>) -> Res
                 _ => error.with_hint("SELECT name FROM quickstep_secrets lists them"),
             });
         };
-        if secret.persistent {
-            secret_files::remove(name)?;
+        if secret.persistent
+            && let Some(folder) = &known.read_from
+        {
+            secret_files::remove(folder, name)?;
         }
         known.secrets.remove(name);
         known.changes += 1;
@@ -360,28 +386,16 @@ pub fn drop_secret(name: &str, if_exists: bool, persistent: Option<bool>) -> Res
 }
 
 /// All secrets by name, without what is secret in them.
-pub fn secrets() -> Result<Vec<ShownSecret>> {
-    known(|known| Ok(known.secrets.values().map(|secret| secret.shown()).collect()))
+pub fn secrets(environment: &Environment) -> Result<Vec<ShownSecret>> {
+    environment.capability().secret("the list of secrets")?;
+    let all = |known: &mut Known| Ok(known.secrets.values().map(|secret| secret.shown()).collect());
+    environment.stores().with_known(all)
 }
 
 /// The secret that an address is reached with.
-pub fn which_secret(address: &str) -> Result<Option<ShownSecret>> {
-    Ok(chosen(address)?.map(|secret| secret.shown()))
-}
-
-/// The longest scope wins; among equal ones what is temporary, and then the name.
-pub(super) fn chosen(address: &str) -> Result<Option<Arc<Secret>>> {
-    let address = normal(address);
-    known(|known| {
-        let scopes = known.secrets.values().filter_map(|secret| Some((secret.covers(&address)?, secret)));
-        let best = scopes.min_by_key(|(length, secret)| (std::cmp::Reverse(*length), secret.persistent));
-        Ok(best.map(|(_, secret)| secret.clone()))
-    })
-}
-
-/// A number that differs after every change.
-pub(super) fn changes() -> u64 {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |known| known.changes)
+pub fn which_secret(environment: &Environment, address: &str) -> Result<Option<ShownSecret>> {
+    environment.capability().secret(&format!("the secret of \"{address}\""))?;
+    Ok(environment.stores().chosen(address)?.map(|secret| secret.shown()))
 }
 
 #[cfg(test)]

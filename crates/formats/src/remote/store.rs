@@ -1,13 +1,13 @@
 //! Stores by address, kept for as long as the settings stay; listing what lies in them.
 //!
-//! `locate` gives the store of an address and makes it on first use. Stores are the process's, one for each bucket
+//! `locate` gives the store of an address and makes it on first use. Stores are the database's, one for each bucket
 //! (or server) and secret; a change of a setting or a secret drops all of them, so that no store keeps an old key.
 //! `list` expands patterns and gives at most `LISTED_MAX` objects in order; web servers do not list. Called by
 //! `file`, `upload`, `database` and the expansion of globs.
 
 use std::collections::HashMap;
 use std::env;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
@@ -21,12 +21,13 @@ use object_store::{
 };
 use types::{Error, Result, SqlState};
 
+use super::Stores;
 use super::address::{Address, is_http};
 use super::fault::failed;
 use super::hdfs;
-use super::secrets::chosen;
-use super::settings::{Means, fingerprint, get};
+use super::settings::Means;
 use super::wait::{runtime, wait};
+use crate::Environment;
 
 /// Objects of one pattern, at most.
 const LISTED_MAX: usize = 1_000_000;
@@ -55,33 +56,41 @@ impl Located {
     }
 }
 
-type Stores = HashMap<String, Arc<dyn ObjectStore>>;
-
-/// The stores, and the settings they were made under.
-static STORES: Mutex<Option<(String, Stores)>> = Mutex::new(None);
+/// The clients, and the settings that they were made under.
+#[derive(Default)]
+pub(super) struct Made {
+    under: String,
+    clients: HashMap<String, Arc<dyn ObjectStore>>,
+}
 
 /// The store and place of an address. The store is made when it is not known under the present settings and secret.
-pub(super) fn locate(url: &str) -> Result<Located> {
+///
+/// An address that may not be opened is an error, and so is a secret or a file of keys that may not be used for it.
+pub(super) fn locate(environment: &Environment, url: &str) -> Result<Located> {
+    environment.capability().address(url)?;
     let address = Address::parse(url)?;
-    let means = Means(chosen(url)?);
-    let now = fingerprint();
-    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
-    if stores.as_ref().is_none_or(|(made, _)| *made != now) {
-        *stores = Some((now, HashMap::new()));
+    let stores = environment.stores();
+    let means = Means::of(environment, url)?;
+    if let ("gs" | "gcs", Some(path)) = (address.scheme, means.service_account_path()) {
+        environment.capability().file(path)?;
     }
-    let known = &mut stores.get_or_insert_default().1;
+    let seconds = stores.timeout();
+    let now = stores.fingerprint();
+    let mut made = stores.made();
+    if made.under != now {
+        *made = Made { under: now, clients: HashMap::new() };
+    }
     // A bucket has as many stores as there are secrets for parts of it.
-    let secret = means.0.as_ref().map_or("", |secret| secret.name.as_str());
-    let name = format!("{}\n{secret}", address.store());
-    let store = match known.get(&name) {
+    let name = format!("{}\n{}", address.store(), means.name());
+    let store = match made.clients.get(&name) {
         Some(store) => store.clone(),
         None => {
             let store = match address.scheme {
-                "hdfs" => hdfs::cluster(&address.root(), Duration::from_secs(timeout()), runtime()?.handle()),
-                _ => build(&address, &means),
+                "hdfs" => hdfs::cluster(&address.root(), Duration::from_secs(seconds), runtime()?.handle()),
+                _ => build(&address, &means, seconds),
             };
             let store = store.map_err(|e| failed("open", url, &e))?;
-            known.insert(name, store.clone());
+            made.clients.insert(name, store.clone());
             store
         }
     };
@@ -92,13 +101,18 @@ fn has_variable(names: &[&str]) -> bool {
     names.iter().any(|name| env::var(name).is_ok_and(|value| !value.is_empty()))
 }
 
-/// Seconds that a request may take.
-fn timeout() -> u64 {
-    get("http_timeout").and_then(|s| s.parse().ok()).unwrap_or(30)
+impl Stores {
+    /// Seconds that a request may take.
+    fn timeout(&self) -> u64 {
+        self.get("http_timeout").and_then(|s| s.parse().ok()).unwrap_or(30)
+    }
 }
 
-fn build(address: &Address<'_>, means: &Means) -> object_store::Result<Arc<dyn ObjectStore>> {
-    let seconds = timeout();
+fn build(
+    address: &Address<'_>,
+    means: &Means<'_>,
+    seconds: u64,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
     let client = ClientOptions::new()
         .with_allow_http(true)
         .with_timeout(Duration::from_secs(seconds))
@@ -114,7 +128,7 @@ fn build(address: &Address<'_>, means: &Means) -> object_store::Result<Arc<dyn O
         "gs" | "gcs" => google(address.host, means, client, retry),
         "az" | "azure" | "abfss" => azure(address.host, means, client, retry),
         _ => {
-            let client = match means.0.as_ref().and_then(|secret| secret.option("bearer_token")) {
+            let client = match means.secret.as_ref().and_then(|secret| secret.option("bearer_token")) {
                 Some(token) => client.with_default_headers(bearer(token)),
                 None => client,
             };
@@ -137,7 +151,7 @@ fn bearer(token: &str) -> HeaderMap {
 
 fn s3(
     bucket: &str,
-    means: &Means,
+    means: &Means<'_>,
     client: ClientOptions,
     retry: RetryConfig,
 ) -> object_store::Result<Arc<dyn ObjectStore>> {
@@ -176,11 +190,11 @@ fn s3(
 
 fn google(
     bucket: &str,
-    means: &Means,
+    means: &Means<'_>,
     client: ClientOptions,
     retry: RetryConfig,
 ) -> object_store::Result<Arc<dyn ObjectStore>> {
-    if let Some(secret) = means.0.as_ref().filter(|secret| secret.option("key_id").is_some()) {
+    if let Some(secret) = means.secret.as_ref().filter(|secret| secret.option("key_id").is_some()) {
         // Keys of this form are for the interface that Google shares with S3.
         let endpoint = secret.endpoint().unwrap_or_else(|| "https://storage.googleapis.com".to_owned());
         let mut builder = AmazonS3Builder::new().with_bucket_name(bucket).with_region("auto");
@@ -196,8 +210,8 @@ fn google(
         false => GoogleCloudStorageBuilder::new(),
     };
     let mut builder = builder.with_bucket_name(bucket);
-    let path = means.get("service_account_path", "gcs_service_account_path");
-    let key = means.0.as_ref().and_then(|secret| secret.option("service_account_key"));
+    let path = means.service_account_path();
+    let key = means.secret.as_ref().and_then(|secret| secret.option("service_account_key"));
     let signed = means.chain()
         || key.is_some()
         || path.is_some()
@@ -227,7 +241,7 @@ fn google(
 /// `container`, or `container@account.dfs.core.windows.net` as Azure's own tools write it.
 fn azure(
     host: &str,
-    means: &Means,
+    means: &Means<'_>,
     client: ClientOptions,
     retry: RetryConfig,
 ) -> object_store::Result<Arc<dyn ObjectStore>> {
@@ -240,7 +254,7 @@ fn azure(
     let mut builder = builder.with_container_name(container);
     // `AccountName=...;AccountKey=...;BlobEndpoint=...`, as Azure's portal hands it out.
     let connection =
-        means.0.as_ref().and_then(|secret| secret.option("connection_string")).unwrap_or_default();
+        means.secret.as_ref().and_then(|secret| secret.option("connection_string")).unwrap_or_default();
     let part = |wanted: &str| {
         let mut parts = connection.split(';').filter_map(|part| part.split_once('='));
         parts
@@ -254,7 +268,7 @@ fn azure(
         builder = builder.with_account(account);
     }
     let key = means.get("account_key", "azure_account_key").or_else(|| part("AccountKey"));
-    let said = |option: &str| means.0.as_ref().and_then(|secret| secret.option(option));
+    let said = |option: &str| means.secret.as_ref().and_then(|secret| secret.option(option));
     let client_keys = (said("client_id"), said("client_secret"), said("tenant_id"));
     let signed = key.is_some()
         || means.chain()
@@ -300,7 +314,8 @@ pub(super) fn bucket_fault(url: &str, located: &Located) -> Result<Option<Error>
 }
 
 /// The addresses of the objects that a pattern matches, in order. An address that ends in `/` stands for all below it.
-pub fn list(pattern: &str) -> Result<Vec<String>> {
+pub fn list(environment: &Environment, pattern: &str) -> Result<Vec<String>> {
+    environment.capability().address(pattern)?;
     let wild = pattern.find(['*', '?', '[']);
     if is_http(pattern) {
         return match super::name_of(pattern).contains('*') {
@@ -311,11 +326,11 @@ pub fn list(pattern: &str) -> Result<Vec<String>> {
     }
     let Some(wild) = wild else {
         return match pattern.ends_with('/') {
-            true => list(&format!("{pattern}**/*")),
+            true => list(environment, &format!("{pattern}**/*")),
             false => Ok(vec![pattern.to_owned()]),
         };
     };
-    let located = locate(pattern)?;
+    let located = locate(environment, pattern)?;
     let glob = glob::Pattern::new(&located.place).map_err(|e| {
         Error::new(SqlState::InvalidParameterValue, format!("invalid file pattern \"{pattern}\": {e}"))
     })?;
@@ -380,8 +395,8 @@ async fn by_folders(
 }
 
 /// The names and lengths of all objects below an address, in the order of their names.
-pub(super) fn entries(url: &str) -> Result<Vec<(String, u64)>> {
-    let located = locate(url)?;
+pub(super) fn entries(environment: &Environment, url: &str) -> Result<Vec<(String, u64)>> {
+    let located = locate(environment, url)?;
     let place = object(url, located.place.trim_end_matches('/'))?;
     let listing = async {
         let mut found = Vec::new();
@@ -401,8 +416,8 @@ pub(super) fn entries(url: &str) -> Result<Vec<(String, u64)>> {
 }
 
 /// Whether there are objects below an address.
-pub fn exists_below(url: &str) -> Result<bool> {
-    let located = locate(url)?;
+pub fn exists_below(environment: &Environment, url: &str) -> Result<bool> {
+    let located = locate(environment, url)?;
     let place = object(url, located.place.trim_end_matches('/'))?;
     let first = async { located.store.list(Some(&place)).try_next().await };
     let found = wait(first)?.map_err(|e| failed("write", url, &e))?;

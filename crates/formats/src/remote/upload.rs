@@ -12,6 +12,7 @@ use types::{Error, Result, SqlState};
 use super::fault::{failed, flatten, to_io};
 use super::store::{Located, locate, object};
 use super::wait::{runtime, wait};
+use crate::Environment;
 
 /// A part; stores allow ten thousand of them, of at least 5 MiB.
 const PART_BYTES: usize = 8 << 20;
@@ -36,8 +37,8 @@ pub struct Upload {
 
 impl Upload {
     /// Begins the upload of an object to a bucket; nothing is sent yet. Web servers and Hadoop clusters are an error.
-    pub fn begin(url: &str) -> Result<Upload> {
-        let located = locate(url)?;
+    pub fn begin(environment: &Environment, url: &str) -> Result<Upload> {
+        let located = locate(environment, url)?;
         let place = object(url, &located.place)?;
         if located.is_http() || located.is_hdfs() {
             let what = if located.is_http() { "web servers" } else { "Hadoop clusters" };

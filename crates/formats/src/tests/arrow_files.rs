@@ -10,6 +10,7 @@ use types::Value;
 
 use super::parquet_files::{TYPES, sample};
 use super::{Scratch, read_all, rows};
+use crate::Environment;
 use crate::{describe, open};
 
 /// The batches as an Arrow IPC file.
@@ -38,14 +39,17 @@ fn all_types_come_back() {
     let parts = [batch.slice(0, 600), batch.slice(600, 0), batch.slice(600, 900)];
     for bytes in [file_of(&parts), stream_of(&parts)] {
         let file = Scratch::new("all.arrow", &bytes);
-        let source = describe(file.path(), &[]).unwrap();
+        let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
         assert_eq!(source.schema.fields().iter().map(|f| f.ty).collect::<Vec<_>>(), TYPES);
         assert_eq!(read_all(file.path()).unwrap(), expected);
-        let reader = open(&source, &[9, 0], 100).unwrap();
+        let reader = open(&Environment::of_tests(), &source, &[9, 0], 100).unwrap();
         assert_eq!(reader.units().unwrap(), 3);
         let chosen: Vec<Vec<Value>> = expected.iter().map(|r| vec![r[9].clone(), r[0].clone()]).collect();
         assert_eq!(rows(reader.as_ref()).unwrap(), chosen);
-        assert_eq!(rows(open(&source, &[], 100).unwrap().as_ref()).unwrap().len(), 1500);
+        assert_eq!(
+            rows(open(&Environment::of_tests(), &source, &[], 100).unwrap().as_ref()).unwrap().len(),
+            1500
+        );
     }
 }
 
@@ -57,8 +61,8 @@ fn dictionaries_that_change_within_a_stream() {
     };
     let parts = [part(["a", "b", "a"]), part(["c", "longer than a view", "d"])];
     let file = Scratch::new("words.arrows", &stream_of(&parts));
-    let source = describe(file.path(), &[]).unwrap();
-    assert_eq!(open(&source, &[0], 2).unwrap().units().unwrap(), 1);
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
+    assert_eq!(open(&Environment::of_tests(), &source, &[0], 2).unwrap().units().unwrap(), 1);
     let found: Vec<Value> = read_all(file.path()).unwrap().into_iter().flatten().collect();
     assert_eq!(found, ["a", "b", "a", "c", "longer than a view", "d"].map(Value::text));
     let one = Scratch::new("words.arrow", &file_of(&parts[..1]));
@@ -92,7 +96,7 @@ fn nulls_that_a_field_does_not_tell_of() {
         .collect();
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays.to_vec()).unwrap();
     let file = Scratch::new("hidden.arrow", &file_of(&[batch]));
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     assert_eq!(source.schema.fields().iter().map(|f| f.nullable).collect::<Vec<_>>(), [true, true, false]);
     let nulls: Vec<Vec<bool>> =
         read_all(file.path()).unwrap().iter().map(|row| row.iter().map(Value::is_null).collect()).collect();

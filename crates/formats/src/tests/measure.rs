@@ -6,13 +6,14 @@ use std::time::Instant;
 use plan::FileSource;
 
 use super::Scratch;
+use crate::Environment;
 use crate::{describe, describe_as, open};
 
 /// Seconds and rows of reading every column with some threads.
 fn seconds(source: &FileSource, threads: usize) -> (f64, u64) {
     let columns: Vec<usize> = (0..source.schema.len()).collect();
     let begin = Instant::now();
-    let reader = open(source, &columns, 4096).unwrap();
+    let reader = open(&Environment::of_tests(), source, &columns, 4096).unwrap();
     let (next, rows) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -40,9 +41,9 @@ fn seconds(source: &FileSource, threads: usize) -> (f64, u64) {
 fn lineitem() {
     let home = std::env::var("HOME").unwrap();
     let path = format!("{home}/.cache/quickstep/data/tpch-sf1/lineitem.parquet");
-    let parquet = describe(&path, &[]).unwrap();
+    let parquet = describe(&Environment::of_tests(), &path, &[]).unwrap();
     let columns: Vec<usize> = (0..parquet.schema.len()).collect();
-    let reader = open(&parquet, &columns, 4096).unwrap();
+    let reader = open(&Environment::of_tests(), &parquet, &columns, 4096).unwrap();
     let mut text = String::new();
     let mut rows = 0;
     for unit in 0..reader.units().unwrap() {
@@ -64,10 +65,14 @@ fn lineitem() {
         }
     }
     let tbl = Scratch::new("lineitem.tbl", text.as_bytes());
-    let tbl = describe_as(tbl.path(), &[], &parquet.schema).map(|source| (tbl, source)).unwrap();
+    let tbl = describe_as(&Environment::of_tests(), tbl.path(), &[], &parquet.schema)
+        .map(|source| (tbl, source))
+        .unwrap();
     let csv = Scratch::new("lineitem.csv", text.replace("|\n", "\n").replace('|', "\t").as_bytes());
     let options = [("delimiter".to_owned(), "\\t".to_owned())];
-    let csv = describe_as(csv.path(), &options, &parquet.schema).map(|source| (csv, source)).unwrap();
+    let csv = describe_as(&Environment::of_tests(), csv.path(), &options, &parquet.schema)
+        .map(|source| (csv, source))
+        .unwrap();
     for threads in [1, 2] {
         for (name, source) in [("parquet", &parquet), ("tbl", &tbl.1), ("csv", &csv.1)] {
             let (seconds, rows) = seconds(source, threads);

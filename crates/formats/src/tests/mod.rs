@@ -6,6 +6,7 @@ mod measure;
 mod odd_parquet;
 mod parquet_files;
 mod pruning;
+mod refused;
 mod text_files;
 mod tiny_buffers;
 
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use types::{Result, Value};
 use vector::Batch;
 
+use crate::Environment;
 use crate::Reader;
 
 /// A file that is gone when the test ends.
@@ -62,9 +64,9 @@ pub fn rows(reader: &dyn Reader) -> Result<Vec<Vec<Value>>> {
 
 /// Describes a file and reads all of it.
 pub fn read_all(path: &str) -> Result<Vec<Vec<Value>>> {
-    let source = crate::describe(path, &[])?;
+    let source = crate::describe(&Environment::of_tests(), path, &[])?;
     let columns: Vec<usize> = (0..source.schema.len()).collect();
-    rows(crate::open(&source, &columns, 1024)?.as_ref())
+    rows(crate::open(&Environment::of_tests(), &source, &columns, 1024)?.as_ref())
 }
 
 /// A generator of the kind used everywhere (SplitMix64), so that a failure is found again by its seed.

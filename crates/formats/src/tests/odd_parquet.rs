@@ -17,6 +17,7 @@ use parquet::schema::types::{Type as Written, TypePtr};
 use types::{Type, Value};
 
 use super::{Scratch, read_all};
+use crate::Environment;
 use crate::describe;
 
 type Group<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
@@ -60,7 +61,7 @@ fn enums_are_texts_also_inside_lists() {
         put::<ByteArrayType>(group, &texts(&["b"]), Some(&[2, 1, 0]), Some(&[0, 1, 0]));
     });
     let file = Scratch::new("enum.parquet", &bytes);
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     let fields = source.schema.fields();
     assert_eq!(fields[0].ty, Type::Text);
     assert_eq!(fields[1].ty.sql_name(), "STRUCT(k TEXT, b BYTEA)[]");
@@ -79,7 +80,7 @@ fn decimals_in_more_bytes_than_they_need_are_read() {
     });
     let file = Scratch::new("wide.parquet", &bytes);
     assert_eq!(
-        describe(file.path(), &[]).unwrap().schema.fields()[0].ty,
+        describe(&Environment::of_tests(), file.path(), &[]).unwrap().schema.fields()[0].ty,
         Type::Decimal { precision: 3, scale: 1 }
     );
     assert_eq!(read_all(file.path()).unwrap(), [[Value::I64(-5)], [Value::I64(999)]]);
@@ -142,7 +143,7 @@ fn sixteen_bytes_are_bytes_unless_they_are_said_to_be_a_uuid() {
         put::<FixedLenByteArrayType>(group, &one, Some(&[2]), Some(&[0]));
     });
     let file = Scratch::new("sixteen.parquet", &bytes);
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     let types: Vec<Type> = source.schema.fields().iter().map(|f| f.ty).collect();
     let list = |ty| Type::list(ty).unwrap();
     assert_eq!(types, [Type::Bytea, Type::Uuid, Type::Bytea, list(Type::Bytea), list(Type::Uuid)]);
@@ -152,7 +153,7 @@ fn sixteen_bytes_are_bytes_unless_they_are_said_to_be_a_uuid() {
     assert_eq!(shown[..3], [plain, uuid, "\\x4242424242"]);
     assert!(shown[3].contains(plain) && shown[4].contains(uuid), "{shown:?}");
     // What is pruned by bounds of such columns is pruned rightly or not at all.
-    let reader = crate::open(&source, &[0, 1], 10).unwrap();
+    let reader = crate::open(&Environment::of_tests(), &source, &[0, 1], 10).unwrap();
     assert_eq!(super::rows(reader.as_ref()).unwrap().len(), 1);
 }
 
@@ -172,7 +173,7 @@ fn uuids_come_back_as_uuids() {
     let batches = [vector::Batch::new(columns, 2)];
     crate::write::write_all(crate::write::WriteFormat::Parquet, &schema, &batches, &mut bytes).unwrap();
     let file = Scratch::new("uuids.parquet", &bytes);
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     assert_eq!(source.schema.fields().iter().map(|f| f.ty).collect::<Vec<_>>(), [Type::Uuid, Type::Bytea]);
     assert_eq!(read_all(file.path()).unwrap()[0], [id, Value::Bytes([7; 16][..].into())]);
     let metadata = ArrowReaderMetadata::load(&bytes::Bytes::from(bytes), ArrowReaderOptions::new()).unwrap();
@@ -200,7 +201,7 @@ fn variants_are_json_and_damaged_ones_are_told() {
         })
     };
     let sound = Scratch::new("variant.parquet", &written(&[2 << 2 | 1, b'h', b'i']));
-    let source = describe(sound.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), sound.path(), &[]).unwrap();
     assert_eq!(source.schema.fields()[0].ty, Type::Json);
     let rows = read_all(sound.path()).unwrap();
     assert_eq!(rows, [[Value::text("\"hi\"")], [Value::Null], [Value::text("{\"a\":7}")]]);

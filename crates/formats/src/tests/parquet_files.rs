@@ -13,6 +13,7 @@ use types::{SqlState, Type, Value};
 use vector::{Vector, arrow};
 
 use super::{Random, Scratch, read_all, rows};
+use crate::Environment;
 use crate::parquet::ParquetFiles;
 use crate::{describe, open};
 
@@ -103,34 +104,39 @@ pub fn written(batch: &RecordBatch, group_rows: usize, page_rows: usize) -> Vec<
 fn all_types_come_back() {
     let (expected, batch) = sample(2000, 1);
     let file = Scratch::new("all.parquet", &written(&batch, 700, 100));
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     assert_eq!(source.rows, Some(2000));
     assert_eq!(source.schema.fields().iter().map(|f| f.ty).collect::<Vec<_>>(), TYPES);
     assert_eq!(read_all(file.path()).unwrap(), expected);
-    let some = rows(open(&source, &[12, 3, 12], 64).unwrap().as_ref()).unwrap();
+    let some = rows(open(&Environment::of_tests(), &source, &[12, 3, 12], 64).unwrap().as_ref()).unwrap();
     let chosen: Vec<Vec<Value>> =
         expected.iter().map(|r| vec![r[12].clone(), r[3].clone(), r[12].clone()]).collect();
     assert_eq!(some, chosen);
-    assert_eq!(rows(open(&source, &[], 64).unwrap().as_ref()).unwrap().len(), 2000);
+    assert_eq!(rows(open(&Environment::of_tests(), &source, &[], 64).unwrap().as_ref()).unwrap().len(), 2000);
 }
 
 #[test]
 fn a_row_group_is_cut_anywhere() {
     let (expected, batch) = sample(500, 2);
     let file = Scratch::new("one.parquet", &written(&batch, 10_000, 40));
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     let columns: Vec<usize> = (0..TYPES.len()).collect();
     for unit_rows in [1, 7, 39, 40, 41, 100, 499, 500, 501] {
-        let reader = ParquetFiles::with_unit_rows(&source, &columns, 64, unit_rows).unwrap();
+        let reader =
+            ParquetFiles::with_unit_rows(&Environment::of_tests(), &source, &columns, 64, unit_rows).unwrap();
         assert_eq!(crate::Reader::units(&reader).unwrap(), 500u64.div_ceil(unit_rows));
         assert_eq!(rows(&reader).unwrap(), expected, "units of {unit_rows}");
         assert_eq!(
-            rows(&ParquetFiles::with_unit_rows(&source, &[], 64, unit_rows).unwrap()).unwrap().len(),
+            rows(
+                &ParquetFiles::with_unit_rows(&Environment::of_tests(), &source, &[], 64, unit_rows).unwrap()
+            )
+            .unwrap()
+            .len(),
             500
         );
     }
     // Units of one file at the same time.
-    let reader = ParquetFiles::with_unit_rows(&source, &columns, 64, 20).unwrap();
+    let reader = ParquetFiles::with_unit_rows(&Environment::of_tests(), &source, &columns, 64, 20).unwrap();
     let reader = &reader;
     let expected = &expected;
     std::thread::scope(|scope| {
@@ -163,10 +169,10 @@ fn lists_are_read_beside_other_columns() {
     ])
     .unwrap();
     let file = Scratch::new("nested.parquet", &written(&batch, 100, 100));
-    let source = describe(file.path(), &[]).unwrap();
-    let some = rows(open(&source, &[2, 0], 64).unwrap().as_ref()).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
+    let some = rows(open(&Environment::of_tests(), &source, &[2, 0], 64).unwrap().as_ref()).unwrap();
     assert_eq!(some[1], [Value::text("b"), Value::I64(2)]);
-    let tags = rows(open(&source, &[1], 64).unwrap().as_ref()).unwrap();
+    let tags = rows(open(&Environment::of_tests(), &source, &[1], 64).unwrap().as_ref()).unwrap();
     assert_eq!(tags[0][0].display(Type::list(Type::Integer).unwrap()), "[1, 2]");
     assert!(tags[1][0].is_null());
 }
@@ -276,11 +282,13 @@ fn own_decoding_agrees_with_the_crate() {
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         let file = Scratch::new("twin.parquet", &bytes);
-        let source = describe(file.path(), &[]).unwrap();
+        let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
         let columns: Vec<usize> = (0..source.schema.len()).collect();
         let names: Vec<&str> = source.schema.fields().iter().map(|f| f.name.as_str()).collect();
         for unit_rows in [100_000, 501, 170] {
-            let own = ParquetFiles::with_unit_rows(&source, &columns, 64, unit_rows).unwrap();
+            let own =
+                ParquetFiles::with_unit_rows(&Environment::of_tests(), &source, &columns, 64, unit_rows)
+                    .unwrap();
             let decoded = own.own_columns(0);
             for (column, name) in names.iter().enumerate() {
                 let left_to_the_crate = ["u16", "u32", "nanos", "date64", "decimal30"];
@@ -291,9 +299,10 @@ fn own_decoding_agrees_with_the_crate() {
                     assert_eq!(decoded.contains(&column), !is_left, "{name} in variant {number}");
                 }
             }
-            let twin = ParquetFiles::with_unit_rows(&source, &columns, 64, unit_rows)
-                .unwrap()
-                .with_decoder(Decoder::Crate);
+            let twin =
+                ParquetFiles::with_unit_rows(&Environment::of_tests(), &source, &columns, 64, unit_rows)
+                    .unwrap()
+                    .with_decoder(Decoder::Crate);
             assert!(twin.own_columns(0).is_empty());
             let (got, expected) = (rows(&own).unwrap(), rows(&twin).unwrap());
             assert_eq!(expected.len(), 3000);
@@ -317,8 +326,8 @@ fn repeated_strings_keep_their_dictionary() {
     let array = Arc::new(StringArray::from(texts)) as ArrayRef;
     let batch = RecordBatch::try_from_iter([("mode", array)]).unwrap();
     let file = Scratch::new("words.parquet", &written(&batch, 100_000, 300));
-    let source = describe(file.path(), &[]).unwrap();
-    let reader = open(&source, &[0], 4096).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
+    let reader = open(&Environment::of_tests(), &source, &[0], 4096).unwrap();
     let mut batches = 0;
     reader
         .read(0, &mut |batch| {

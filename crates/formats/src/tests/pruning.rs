@@ -14,6 +14,7 @@ use types::{Bound, ColumnPredicate, Value};
 
 use super::parquet_files::{TYPES, sample, written};
 use super::{Random, Scratch, rows};
+use crate::Environment;
 use crate::{Skipped, describe, open};
 
 fn range(low: Option<Value>, high: Option<Value>, inclusive: bool) -> ColumnPredicate {
@@ -35,9 +36,9 @@ fn holds(condition: &Pruning, row: &[Value]) -> bool {
 
 /// Rows left by the conditions, and what was left out.
 fn pruned(path: &str, conditions: &[Pruning]) -> (Vec<Vec<Value>>, Skipped) {
-    let source = describe(path, &[]).unwrap();
+    let source = describe(&Environment::of_tests(), path, &[]).unwrap();
     let columns: Vec<usize> = (0..source.schema.len()).collect();
-    let reader = open(&source, &columns, 1024).unwrap();
+    let reader = open(&Environment::of_tests(), &source, &columns, 1024).unwrap();
     let skipped = reader.prune(conditions).unwrap();
     (rows(reader.as_ref()).unwrap(), skipped)
 }
@@ -204,12 +205,12 @@ fn damage_is_endured() {
             bytes[at] = random.next() as u8;
         }
         let file = Scratch::new("damaged.parquet", &bytes);
-        let Ok(source) = describe(file.path(), &[]) else { continue };
+        let Ok(source) = describe(&Environment::of_tests(), file.path(), &[]) else { continue };
         let columns: Vec<usize> = (0..source.schema.len().min(3)).collect();
         if columns.len() < 3 {
             continue;
         }
-        let Ok(reader) = open(&source, &columns, 1024) else { continue };
+        let Ok(reader) = open(&Environment::of_tests(), &source, &columns, 1024) else { continue };
         if reader.prune(&condition).is_ok() {
             let _ = rows(reader.as_ref());
         }
@@ -221,12 +222,12 @@ fn damage_is_endured() {
 fn rows_of_windows_are_fetched_as_they_are_wanted() {
     let (_, batch) = sample(3000, 21);
     let file = Scratch::new("late.parquet", &written(&batch, 3000, 100));
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     let columns: Vec<usize> = (0..TYPES.len()).collect();
-    let all = rows(open(&source, &columns, 1024).unwrap().as_ref()).unwrap();
+    let all = rows(open(&Environment::of_tests(), &source, &columns, 1024).unwrap().as_ref()).unwrap();
     let mut random = Random(9);
     for step in [1usize, 3, 700, 1500] {
-        let reader = open(&source, &columns, 1024).unwrap();
+        let reader = open(&Environment::of_tests(), &source, &columns, 1024).unwrap();
         for unit in 0..reader.units().unwrap() {
             let mut at = 0;
             reader

@@ -6,6 +6,7 @@
 use types::{Field, Schema, SqlState, Type, Value};
 
 use super::{Scratch, read_all, rows};
+use crate::Environment;
 use crate::text::TextFiles;
 use crate::{describe, describe_as, open};
 
@@ -59,7 +60,7 @@ fn quoted_rows() -> Vec<Vec<Value>> {
 #[test]
 fn csv_is_sniffed_and_read() {
     let file = Scratch::new("quoted.csv", QUOTED.as_bytes());
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     let found: Vec<(&str, Type)> = source.schema.fields().iter().map(|f| (f.name.as_str(), f.ty)).collect();
     assert_eq!(
         found,
@@ -73,19 +74,22 @@ fn csv_is_sniffed_and_read() {
         ]
     );
     let all: Vec<usize> = (0..6).collect();
-    assert_eq!(rows(open(&source, &all, 2).unwrap().as_ref()).unwrap(), quoted_rows());
+    assert_eq!(
+        rows(open(&Environment::of_tests(), &source, &all, 2).unwrap().as_ref()).unwrap(),
+        quoted_rows()
+    );
     // Some columns, in another order, one twice; and none at all.
-    let some = rows(open(&source, &[4, 0, 4], 100).unwrap().as_ref()).unwrap();
+    let some = rows(open(&Environment::of_tests(), &source, &[4, 0, 4], 100).unwrap().as_ref()).unwrap();
     let expected: Vec<Vec<Value>> =
         quoted_rows().iter().map(|r| vec![r[4].clone(), r[0].clone(), r[4].clone()]).collect();
     assert_eq!(some, expected);
-    assert_eq!(rows(open(&source, &[], 100).unwrap().as_ref()).unwrap().len(), 4);
+    assert_eq!(rows(open(&Environment::of_tests(), &source, &[], 100).unwrap().as_ref()).unwrap().len(), 4);
 }
 
 #[test]
 fn every_cut_gives_the_same_rows() {
     let file = Scratch::new("quoted.csv", QUOTED.as_bytes());
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     let all: Vec<usize> = (0..6).collect();
     let table = Scratch::new("t.tbl", b"1|ab|2.50|\n2||3|\n33333|x\"y|0.01|\n4|z|4.00|\n");
     let columns = schema(&[
@@ -93,19 +97,24 @@ fn every_cut_gives_the_same_rows() {
         ("b", Type::Char(4)),
         ("c", Type::Decimal { precision: 15, scale: 2 }),
     ]);
-    let tbl = describe_as(table.path(), &[], &columns).unwrap();
-    let tbl_rows = rows(open(&tbl, &[0, 1, 2], 100).unwrap().as_ref()).unwrap();
+    let tbl = describe_as(&Environment::of_tests(), table.path(), &[], &columns).unwrap();
+    let tbl_rows = rows(open(&Environment::of_tests(), &tbl, &[0, 1, 2], 100).unwrap().as_ref()).unwrap();
     assert_eq!(tbl_rows[2], [Value::I32(33333), Value::text("x\"y"), Value::I64(1)]);
     assert_eq!(tbl_rows[1], [Value::I32(2), Value::Null, Value::I64(300)]);
     for range in 1..=100 {
         for batch_rows in [1, 3, 100] {
-            let reader = TextFiles::with_range(&source, &all, batch_rows, Some(range)).unwrap();
+            let reader =
+                TextFiles::with_range(&Environment::of_tests(), &source, &all, batch_rows, Some(range))
+                    .unwrap();
             assert_eq!(rows(&reader).unwrap(), quoted_rows(), "range {range}");
-            let reader = TextFiles::with_range(&tbl, &[0, 1, 2], batch_rows, Some(range)).unwrap();
+            let reader =
+                TextFiles::with_range(&Environment::of_tests(), &tbl, &[0, 1, 2], batch_rows, Some(range))
+                    .unwrap();
             assert_eq!(rows(&reader).unwrap(), tbl_rows, "range {range}");
         }
         // Units read in any order by several readers of the counts.
-        let reader = TextFiles::with_range(&source, &all, 100, Some(range)).unwrap();
+        let reader =
+            TextFiles::with_range(&Environment::of_tests(), &source, &all, 100, Some(range)).unwrap();
         let mut parts = Vec::new();
         for unit in (0..crate::Reader::units(&reader).unwrap()).rev() {
             let mut part = Vec::new();
@@ -125,11 +134,14 @@ fn every_cut_gives_the_same_rows() {
 fn forms_that_are_found_out() {
     let described = |name: &str, text: &str| {
         let file = Scratch::new(name, text.as_bytes());
-        let source = describe(file.path(), &[]).unwrap();
+        let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
         let fields: Vec<String> =
             source.schema.fields().iter().map(|f| format!("{} {}", f.name, f.ty.sql_name())).collect();
         let all: Vec<usize> = (0..source.schema.len()).collect();
-        (fields.join(", "), rows(open(&source, &all, 10).unwrap().as_ref()).unwrap().len())
+        (
+            fields.join(", "),
+            rows(open(&Environment::of_tests(), &source, &all, 10).unwrap().as_ref()).unwrap().len(),
+        )
     };
     assert_eq!(described("a.csv", "a;b\n1,5;x\n2,5;y\n"), ("a TEXT, b TEXT".into(), 2));
     assert_eq!(described("a.csv", "1|2\n3|4"), ("column0 BIGINT, column1 BIGINT".into(), 2));
@@ -156,9 +168,9 @@ fn a_late_odd_value_is_seen() {
         text.push_str(&format!("{row},{code}\n"));
     }
     let file = Scratch::new("late.csv", text.as_bytes());
-    let source = describe(file.path(), &[]).unwrap();
+    let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     assert_eq!(source.schema.fields()[1].ty, Type::Text);
-    let reader = open(&source, &[0], 4096).unwrap();
+    let reader = open(&Environment::of_tests(), &source, &[0], 4096).unwrap();
     assert!(reader.units().unwrap() > 2);
     let read = rows(reader.as_ref()).unwrap();
     assert_eq!(read.len(), 400_000);
@@ -170,8 +182,8 @@ fn options_and_the_table_s_types() {
     let columns = schema(&[("a", Type::Integer), ("b", Type::Varchar(5)), ("c", Type::Date)]);
     let read = |text: &str, options: &[(String, String)]| {
         let file = Scratch::new("o.csv", text.as_bytes());
-        let source = describe_as(file.path(), options, &columns)?;
-        rows(open(&source, &[0, 1, 2], 10)?.as_ref())
+        let source = describe_as(&Environment::of_tests(), file.path(), options, &columns)?;
+        rows(open(&Environment::of_tests(), &source, &[0, 1, 2], 10)?.as_ref())
     };
     assert_eq!(read("A,B,C\n1,x,2020-01-01\n", &[]).unwrap().len(), 1);
     assert_eq!(read("num,txt,day\n1,x,2020-01-01\n", &[]).unwrap().len(), 1);
@@ -197,8 +209,10 @@ fn errors_name_the_place() {
     let columns = schema(&[("a", Type::Integer), ("b", Type::Varchar(5)), ("c", Type::Date)]);
     let error = |text: &[u8]| {
         let file = Scratch::new("e.csv", text);
-        let source = describe_as(file.path(), &option("header", "false"), &columns).unwrap();
-        let error = rows(open(&source, &[0, 1, 2], 10).unwrap().as_ref()).unwrap_err();
+        let source =
+            describe_as(&Environment::of_tests(), file.path(), &option("header", "false"), &columns).unwrap();
+        let error =
+            rows(open(&Environment::of_tests(), &source, &[0, 1, 2], 10).unwrap().as_ref()).unwrap_err();
         assert!(error.message().contains(file.path()), "{error}");
         assert!(error.hint().is_some(), "{error}");
         error
@@ -233,10 +247,22 @@ fn errors_name_the_place() {
     let e = error(b"1,\xFF\xFE,\n");
     assert!(e.message().contains("line 1, column \"b\"") && e.message().contains("UTF-8"), "{e}");
     let file = Scratch::new("u.csv", &[0xFF, 0xFE, b'a', 0]);
-    assert!(describe(file.path(), &[]).unwrap_err().hint().unwrap().contains("encoding => 'utf-16'"));
+    assert!(
+        describe(&Environment::of_tests(), file.path(), &[])
+            .unwrap_err()
+            .hint()
+            .unwrap()
+            .contains("encoding => 'utf-16'")
+    );
     let file = Scratch::new("u.csv", b"");
-    assert_eq!(describe(file.path(), &[]).unwrap_err().state(), SqlState::BadCopyFormat);
-    assert_eq!(describe("no/such.csv", &[]).unwrap_err().state(), SqlState::UndefinedFile);
+    assert_eq!(
+        describe(&Environment::of_tests(), file.path(), &[]).unwrap_err().state(),
+        SqlState::BadCopyFormat
+    );
+    assert_eq!(
+        describe(&Environment::of_tests(), "no/such.csv", &[]).unwrap_err().state(),
+        SqlState::UndefinedFile
+    );
 }
 
 #[test]
@@ -247,8 +273,8 @@ fn an_unclosed_quote_does_not_take_all_memory() {
     }
     let columns = schema(&[("a", Type::Integer), ("b", Type::Text), ("c", Type::Date)]);
     let file = Scratch::new("open.csv", &text);
-    let source = describe_as(file.path(), &[], &columns).unwrap();
-    let reader = open(&source, &[0, 1, 2], 1000).unwrap();
+    let source = describe_as(&Environment::of_tests(), file.path(), &[], &columns).unwrap();
+    let reader = open(&Environment::of_tests(), &source, &[0, 1, 2], 1000).unwrap();
     let e = reader.read(0, &mut |_| Ok(true)).unwrap_err();
     assert!(e.message().contains("line 2, column \"b\""), "{e}");
 }

@@ -11,6 +11,7 @@ use plan::file::READER;
 use types::Value;
 
 use super::{Scratch, rows};
+use crate::Environment;
 use crate::input::short_reads;
 use crate::json::JsonFiles;
 use crate::text::TextFiles;
@@ -135,14 +136,17 @@ fn buffers_of_every_size_give_the_same_rows() {
         let options = said(name, options);
         let files = packed(name, &bytes);
         let shown = String::from_utf8_lossy(&bytes).into_owned();
-        let expected = describe(files[0].path(), &options).and_then(|source| {
+        let expected = describe(&Environment::of_tests(), files[0].path(), &options).and_then(|source| {
             let all: Vec<usize> = (0..source.schema.len()).collect();
-            Ok((source.schema.clone(), rows(crate::open(&source, &all, 1024)?.as_ref())?))
+            Ok((
+                source.schema.clone(),
+                rows(crate::open(&Environment::of_tests(), &source, &all, 1024)?.as_ref())?,
+            ))
         });
         let (schema, expected) = expected.unwrap_or_else(|e| panic!("{number}: {e} in {shown}"));
         for (file, reads) in files.iter().zip([vec![1, 7, 64], vec![1, 7, 64], vec![1, 64]]) {
             for read in reads {
-                let source = short_reads(read, || describe(file.path(), &options))
+                let source = short_reads(read, || describe(&Environment::of_tests(), file.path(), &options))
                     .unwrap_or_else(|e| panic!("{number}, reads of {read}: {e} in {shown}"));
                 assert_eq!(source.schema, schema, "{number}, reads of {read}: {shown}");
                 let all: Vec<usize> = (0..schema.len()).collect();
@@ -150,10 +154,20 @@ fn buffers_of_every_size_give_the_same_rows() {
                     for batch_rows in [1, 3, 1024] {
                         let found: types::Result<Vec<Vec<Value>>> = short_reads(read, || {
                             let reader: Box<dyn Reader> = match source.format {
-                                FileFormat::Json => {
-                                    Box::new(JsonFiles::with_range(&source, &all, batch_rows, Some(range))?)
-                                }
-                                _ => Box::new(TextFiles::with_range(&source, &all, batch_rows, Some(range))?),
+                                FileFormat::Json => Box::new(JsonFiles::with_range(
+                                    &Environment::of_tests(),
+                                    &source,
+                                    &all,
+                                    batch_rows,
+                                    Some(range),
+                                )?),
+                                _ => Box::new(TextFiles::with_range(
+                                    &Environment::of_tests(),
+                                    &source,
+                                    &all,
+                                    batch_rows,
+                                    Some(range),
+                                )?),
                             };
                             rows(reader.as_ref())
                         });
@@ -187,13 +201,18 @@ fn buffers_of_every_size_give_the_same_errors() {
     ] {
         let options = said(name, options);
         let file = Scratch::new(name, text.as_bytes());
-        let source = describe(file.path(), &options).unwrap_or_else(|e| panic!("{e} in {text}"));
+        let source = describe(&Environment::of_tests(), file.path(), &options)
+            .unwrap_or_else(|e| panic!("{e} in {text}"));
         let all: Vec<usize> = (0..source.schema.len()).collect();
         let failed = |read: usize, range: Option<u64>| {
             short_reads(read, || {
                 let reader: Box<dyn Reader> = match source.format {
-                    FileFormat::Json => Box::new(JsonFiles::with_range(&source, &all, 10, range).unwrap()),
-                    _ => Box::new(TextFiles::with_range(&source, &all, 10, range).unwrap()),
+                    FileFormat::Json => Box::new(
+                        JsonFiles::with_range(&Environment::of_tests(), &source, &all, 10, range).unwrap(),
+                    ),
+                    _ => Box::new(
+                        TextFiles::with_range(&Environment::of_tests(), &source, &all, 10, range).unwrap(),
+                    ),
                 };
                 rows(reader.as_ref()).expect_err(text).message().to_owned()
             })

@@ -20,7 +20,7 @@ use super::parse::Stretch;
 use super::split::{append_marks, next_record};
 use crate::encoding::{is_marked_utf16, unsaid_utf16};
 use crate::input::Input;
-use crate::{Decoded, Reader, Window};
+use crate::{Decoded, Environment, Reader, Window};
 
 const RANGE_BYTES_MIN: u64 = 1 << 20;
 const RANGE_BYTES_MAX: u64 = 4 << 20;
@@ -88,12 +88,18 @@ pub struct TextFiles {
 
 impl TextFiles {
     /// Opens the files and cuts them into ranges; `columns` are positions in the source's schema.
-    pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
-        Self::with_range(source, columns, batch_rows, None)
+    pub fn open(
+        environment: &Environment,
+        source: &FileSource,
+        columns: &[usize],
+        batch_rows: usize,
+    ) -> Result<Self> {
+        Self::with_range(environment, source, columns, batch_rows, None)
     }
 
     /// As `open`, with ranges of so many bytes.
     pub(crate) fn with_range(
+        environment: &Environment,
         source: &FileSource,
         columns: &[usize],
         batch_rows: usize,
@@ -107,7 +113,7 @@ impl TextFiles {
         let mut files = Vec::with_capacity(source.paths.len());
         let mut units = 0;
         for path in source.paths.iter() {
-            let input = Input::open_text(path, text.encoding)?;
+            let input = Input::open_text(environment, path, text.encoding)?;
             let mut begin = records_begin(&input, text.newline, text.skip)?;
             if text.header == Some(true) {
                 // The range that the header begins in is the first one.

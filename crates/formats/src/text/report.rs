@@ -5,6 +5,7 @@ use types::{Field, Result, Schema, Type, Value};
 
 use super::given::Given;
 use super::sniff::{Described, look};
+use crate::Environment;
 use crate::input::check_packing;
 
 /// The columns of the report, called as DuckDB calls those that it has.
@@ -44,13 +45,15 @@ fn character(byte: u8) -> String {
 
 /// Columns and one row: what the files are, and a call that reads them without looking again.
 pub fn report(
+    environment: &Environment,
     paths: &[String],
     pattern: &str,
     options: &[(String, String)],
 ) -> Result<(Schema, Vec<Vec<Value>>)> {
     let given = Given::parse(options, FileFormat::Csv, false)?;
-    check_packing(paths, given.packing)?;
-    let Described { schema, options, records, uncertain } = look(paths, FileFormat::Csv, &given, None)?;
+    check_packing(environment, paths, given.packing)?;
+    let Described { schema, options, records, uncertain } =
+        look(environment, paths, FileFormat::Csv, &given, None)?;
     let fields = schema.fields();
     let name = |ty: Type| if ty == Type::Text { "VARCHAR".to_owned() } else { ty.sql_name() };
     let list: Vec<String> = fields.iter().map(|f| format!("{}: '{}'", quoted(&f.name), name(f.ty))).collect();

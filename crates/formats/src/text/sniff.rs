@@ -16,6 +16,7 @@ use super::header::{
 };
 use super::reader::records_begin;
 use super::sample::{Cell, Sample, places};
+use crate::Environment;
 use crate::input::Input;
 
 /// Files looked at unless the user says otherwise; the others are expected to be alike.
@@ -195,16 +196,18 @@ pub struct Described {
 
 /// Schema and options of text files. With `schema` the types are the table's and only the form is looked for.
 pub fn describe(
+    environment: &Environment,
     paths: &[String],
     format: FileFormat,
     given: &Given,
     schema: Option<&Schema>,
 ) -> Result<(Schema, TextOptions)> {
-    look(paths, format, given, schema).map(|found| (found.schema, found.options))
+    look(environment, paths, format, given, schema).map(|found| (found.schema, found.options))
 }
 
 /// As `describe`, with what was looked at.
 pub fn look(
+    environment: &Environment,
     paths: &[String],
     format: FileFormat,
     given: &Given,
@@ -213,7 +216,7 @@ pub fn look(
     if let (false, None) = (given.columns.is_empty(), schema) {
         let field = |(name, ty): &(String, Type)| Field::new(name, *ty, true);
         let schema = Schema::new(given.columns.iter().map(field).collect());
-        return look(paths, format, given, Some(&schema));
+        return look(environment, paths, format, given, Some(&schema));
     }
     let tbl = format == FileFormat::Tbl;
     let quote = given.quote.unwrap_or(if tbl { 0 } else { b'"' });
@@ -257,7 +260,7 @@ pub fn look(
     }
     let mut inputs = Vec::new();
     for path in paths.iter().take(given.files.unwrap_or(FILES)) {
-        let input = Input::open_text(path, given.encoding)?;
+        let input = Input::open_text(environment, path, given.encoding)?;
         let begin = records_begin(&input, options.newline, options.skip)?;
         let sample = Sample::head(&input, begin, given.sample)?;
         if !sample.data.iter().all(u8::is_ascii_whitespace) {

@@ -17,7 +17,7 @@ use types::{Error, Result, Schema, SqlState, stop};
 use super::options::{Existing, WriteOptions};
 use super::parallel::{GoOn, NextBatch, write_parallel};
 use super::partitions::{self, Merge};
-use crate::remote;
+use crate::{Environment, remote};
 
 /// A file or folder that is gone again unless it is put in its place.
 pub(super) struct Temporary {
@@ -67,6 +67,7 @@ pub(super) fn failed(verb: &str, path: &Path, error: &std::io::Error) -> Error {
 /// Writes the rows to `path`: one file, or with partitions a folder of folders. Nothing is at `path` before all is
 /// written, and what was there stays when something fails. A link is followed, not replaced.
 pub fn write_to(
+    environment: &Environment,
     path: &str,
     schema: &Schema,
     rows: &mut NextBatch<'_>,
@@ -76,8 +77,9 @@ pub fn write_to(
 ) -> Result<()> {
     options.forced(schema)?;
     if remote::is_remote(path) {
-        return write_remote(path, schema, rows, options, threads, go_on);
+        return write_remote(environment, path, schema, rows, options, threads, go_on);
     }
+    environment.capability().file(path)?;
     let place = &led_to(Path::new(path));
     if options.partition_by.is_empty() {
         if place.is_dir() {
@@ -195,6 +197,7 @@ fn write_file(
 
 /// As `write_to`, into an object store. An object is there when all of it is; partitions come one by one.
 fn write_remote(
+    environment: &Environment,
     url: &str,
     schema: &Schema,
     rows: &mut NextBatch<'_>,
@@ -203,7 +206,7 @@ fn write_remote(
     go_on: &GoOn<'_>,
 ) -> Result<()> {
     let put = |url: &str, schema: &Schema, rows: &mut NextBatch<'_>| {
-        let mut upload = remote::Upload::begin(url)?;
+        let mut upload = remote::Upload::begin(environment, url)?;
         let written = write_parallel(options, schema, rows, &mut upload, threads, go_on);
         written.map_err(|e| upload.fault(e))?;
         upload.finish()
@@ -215,7 +218,7 @@ fn write_remote(
     if options.existing != Existing::Refuse {
         return Err(Error::unsupported("APPEND and OVERWRITE are for folders, not for object stores"));
     }
-    if remote::exists_below(url)? {
+    if remote::exists_below(environment, url)? {
         return Err(Error::new(SqlState::IoError, format!("\"{url}\" is there already"))
             .with_hint("remove what is below it, or name another place"));
     }

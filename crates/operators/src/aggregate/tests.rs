@@ -620,6 +620,7 @@ fn a_budget_too_small_ends_the_query() {
     let budget = memory::Budget::new(2 << 20);
     let query = crate::context::QueryContext::new(
         ExecutionSettings::default(),
+        formats::Environment::new(files::Capability::everything(), Default::default()),
         budget.clone(),
         pool::Pool::new(memory::Budget::unlimited()),
         Default::default(),

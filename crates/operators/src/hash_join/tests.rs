@@ -49,7 +49,16 @@ impl Random {
 
 pub(crate) fn query(settings: ExecutionSettings, plan: &PhysicalPlan) -> QueryContext {
     let budget = memory::Budget::unlimited();
-    QueryContext::new(settings, budget.clone(), pool::Pool::new(budget), HashMap::new(), None, plan)
+    let environment = formats::Environment::new(files::Capability::everything(), Default::default());
+    QueryContext::new(
+        settings,
+        environment,
+        budget.clone(),
+        pool::Pool::new(budget),
+        HashMap::new(),
+        None,
+        plan,
+    )
 }
 
 /// A side of a join: its rows, typed.

@@ -195,7 +195,8 @@ fn what_does_not_fit_goes_to_a_file_and_comes_back() {
     std::fs::create_dir_all(&folder).unwrap();
     let mut query = context(8 * 50);
     query.settings.operator_bytes = Some(1000);
-    query.temporary = Some(Arc::new(files::LocalFiles::new(&folder)));
+    query.temporary =
+        Some(Arc::new(files::LocalFiles::new(&files::Capability::everything(), &folder).unwrap()));
     let (_, source) = transfer(NodeId(0), UnitOfTransfer::Table, &query);
     for number in 0..40u64 {
         let batch = numbers(number as i64 * 30, 30);
@@ -217,7 +218,9 @@ fn without_files_a_budget_too_small_is_an_error() {
     let budget = memory::Budget::new(1000);
     let settings = ExecutionSettings { transfer_bytes: 400, ..Default::default() };
     let pool = pool::Pool::new(memory::Budget::unlimited());
-    let query = QueryContext::new(settings, budget.clone(), pool, Default::default(), None, &plan);
+    let environment = formats::Environment::new(files::Capability::everything(), Default::default());
+    let query =
+        QueryContext::new(settings, environment, budget.clone(), pool, Default::default(), None, &plan);
     let (sink, source) = transfer(NodeId(0), UnitOfTransfer::Block, &query);
     let outcome = (0..10u64).try_for_each(|number| {
         source.transfer.take_in(number, filling(vec![numbers(0, 60)]), true, &query).map(drop)

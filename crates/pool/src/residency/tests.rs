@@ -657,7 +657,7 @@ fn cost() {
     const ROWS: usize = 60_000;
     let folder = std::env::temp_dir().join(format!("quickstep-cost-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let files = files::LocalFiles::new(&folder);
+    let files = files::LocalFiles::new(&files::Capability::everything(), &folder).unwrap();
     use files::FileManager;
     let mut writer = files.create("blocks").unwrap();
     let mut places = Vec::new();

@@ -134,7 +134,7 @@ mod tests {
     fn folder(name: &str) -> (std::path::PathBuf, Arc<dyn FileManager>) {
         let folder = std::env::temp_dir().join(format!("quickstep-spill-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        (folder.clone(), Arc::new(LocalFiles::new(folder)))
+        (folder.clone(), Arc::new(LocalFiles::new(&files::Capability::everything(), folder).unwrap()))
     }
 
     /// Every physical form with NULLs, short and long strings, a constant and a dictionary.
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_an_error_that_names_it() {
-        let files = Arc::new(LocalFiles::new("/dev/null/folder"));
+        let files = Arc::new(LocalFiles::new(&files::Capability::everything(), "/dev/null/folder").unwrap());
         let file = SpillFile::new(files, 4096);
         let mut stream = SpillStream::new(&file);
         let error = stream.push(batch(0, 2000)).and_then(|()| stream.flush()).unwrap_err();

@@ -23,7 +23,13 @@ fn filled(files: &SimulatedFiles, count: i64) -> Opened {
 fn a_directory_of_the_disk_comes_back() {
     let folder = std::env::temp_dir().join(format!("quickstep-store-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
-    let open = |access| Store::open(Arc::new(LocalFiles::create(&folder).unwrap()), pool(), access);
+    let open = |access| {
+        Store::open(
+            Arc::new(LocalFiles::create(&files::Capability::everything(), &folder).unwrap()),
+            pool(),
+            access,
+        )
+    };
     let opened = open(Access::Write).unwrap();
     assert!(opened.report.created);
     let mut model = Model::default();
@@ -300,7 +306,7 @@ fn stored_steps() -> [Vec<Step>; 3] {
 #[ignore = "writes test data; QUICKSTEP_STORED names the folder"]
 fn store_a_database() {
     let folder = std::env::var("QUICKSTEP_STORED").unwrap();
-    let files = Arc::new(LocalFiles::create(folder).unwrap());
+    let files = Arc::new(LocalFiles::create(&files::Capability::everything(), folder).unwrap());
     let opened = Store::open(files, pool(), Access::Write).unwrap();
     opened.store.inline_bytes_max.store(2000, Relaxed);
     let [first, second, third] = stored_steps();
@@ -322,7 +328,8 @@ fn databases_of_every_format_version_open() {
             continue;
         }
         // A copy, so that the stored one stays as it was written.
-        let (stored, files) = (LocalFiles::new(&folder), SimulatedFiles::new(1));
+        let (stored, files) =
+            (LocalFiles::new(&files::Capability::everything(), &folder).unwrap(), SimulatedFiles::new(1));
         for entry in stored.list("").unwrap() {
             files.set_contents(&entry.name, files::read_all(&stored, &entry.name).unwrap());
         }

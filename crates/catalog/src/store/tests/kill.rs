@@ -30,13 +30,16 @@ fn a_process_to_be_killed() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let left = std::env::var(OPERATIONS).ok().and_then(|n| n.parse::<i64>().ok());
     let left = AtomicI64::new(left.unwrap_or(i64::MAX));
-    let files = Watched::new(Arc::new(LocalFiles::create(folder).unwrap()), move |_| {
-        if left.fetch_sub(1, Relaxed) <= 0 {
-            // No destructor runs, no buffer is written.
-            std::process::abort();
-        }
-        true
-    });
+    let files = Watched::new(
+        Arc::new(LocalFiles::create(&files::Capability::everything(), folder).unwrap()),
+        move |_| {
+            if left.fetch_sub(1, Relaxed) <= 0 {
+                // No destructor runs, no buffer is written.
+                std::process::abort();
+            }
+            true
+        },
+    );
     let opened = Store::open(Arc::new(files), pool(), Access::Write).unwrap();
     opened.store.inline_bytes_max.store(600, Relaxed);
     let first: Vec<i64> = (0..THREADS)
@@ -107,8 +110,12 @@ fn verify(
     reported: [Option<i64>; THREADS],
     what: &str,
 ) -> [i64; THREADS] {
-    let opened = Store::open(Arc::new(LocalFiles::new(folder)), pool(), Access::Write)
-        .unwrap_or_else(|error| panic!("{what}: {error}"));
+    let opened = Store::open(
+        Arc::new(LocalFiles::new(&files::Capability::everything(), folder).unwrap()),
+        pool(),
+        Access::Write,
+    )
+    .unwrap_or_else(|error| panic!("{what}: {error}"));
     let found = Model::of(&opened.catalog.snapshot());
     let mut there = [0; THREADS];
     for thread in 0..THREADS {

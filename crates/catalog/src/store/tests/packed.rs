@@ -86,7 +86,8 @@ fn damage_of_a_packed_block_is_named() {
 #[test]
 fn an_old_database_is_raised_by_its_next_checkpoint() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/format-1");
-    let (old, files) = (LocalFiles::new(&folder), SimulatedFiles::new(1));
+    let (old, files) =
+        (LocalFiles::new(&files::Capability::everything(), &folder).unwrap(), SimulatedFiles::new(1));
     for entry in old.list("").unwrap() {
         files.set_contents(&entry.name, files::read_all(&old, &entry.name).unwrap());
     }
