@@ -65,6 +65,33 @@ impl Snapshot {
     pub fn schemas(&self) -> &BTreeMap<String, SchemaEntry> {
         &self.schemas
     }
+    /// What is defined, without rows: to be compared with later states by `same_definitions`.
+    pub fn definitions(&self) -> Snapshot {
+        let mut copy = self.clone();
+        for table in copy.schemas.values_mut().flat_map(|schema| schema.tables.values_mut()) {
+            *table = Arc::new(table.without_rows());
+        }
+        copy
+    }
+    /// Whether names mean the same here and there, and what they mean is defined alike: only rows differ.
+    pub fn same_definitions(&self, other: &Snapshot) -> bool {
+        fn alike<T>(a: &BTreeMap<String, T>, b: &BTreeMap<String, T>, same: impl Fn(&T, &T) -> bool) -> bool {
+            a.len() == b.len() && a.iter().zip(b).all(|((n, x), (m, y))| n == m && same(x, y))
+        }
+        let table =
+            |a: &Arc<Table>, b: &Arc<Table>| Arc::ptr_eq(a, b) || (a.id == b.id && a.same_definition(b));
+        let schema = |a: &SchemaEntry, b: &SchemaEntry| {
+            alike(&a.tables, &b.tables, table)
+                && alike(&a.views, &b.views, Arc::ptr_eq)
+                && alike(&a.sequences, &b.sequences, |_, _| true)
+        };
+        self.composition.is_none()
+            && other.composition.is_none()
+            && Arc::ptr_eq(&self.damaged, &other.damaged)
+            && alike(&self.macros, &other.macros, Arc::ptr_eq)
+            && alike(&self.types, &other.types, Arc::ptr_eq)
+            && alike(&self.schemas, &other.schemas, schema)
+    }
     /// The tables of all schemas, temporary ones included, by schema and name.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.schemas.values().flat_map(|s| s.tables.values())

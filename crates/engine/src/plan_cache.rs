@@ -12,8 +12,8 @@
 //! and of the session's settings. What is kept is thrown away when either of these is another one, so a plan that is
 //! found is the plan that would be made. A text that depends on anything else (the clock, chance, files, functions
 //! and objects of the host program, the state of the system) is not kept: the front end asks for all of these through
-//! one interface, which notes that it did ([`SessionRelations::lasts`]). Nor is one with parameters: their values
-//! decide selectivities.
+//! one interface, which notes that it did ([`SessionRelations::lasts`]). Nor is one with parameters here: prepared
+//! statements have plans of their own (`open_plans`), and in others the values decide selectivities.
 //!
 //! Results are never kept. Subqueries that run before their query is planned run every time, and where one gives
 //! another value than before (it calls `random()`, say) the query is planned anew, and its text not kept any more.
@@ -30,6 +30,7 @@ use types::{Result, Schema, Type, Value, zone};
 use crate::Session;
 use crate::calls::LONG_TEXT_BYTES;
 use crate::execution::{Purpose, SharedRows, Steps};
+use crate::open_plans::Trial;
 use crate::relations::SessionRelations;
 use crate::run::result_schema;
 
@@ -91,6 +92,8 @@ pub(crate) struct PlannedQuery {
     pub shared: Vec<SharedRows>,
     /// Time from the text to the plan.
     pub planning: Duration,
+    /// Where the time of an execution is measured.
+    pub trial: Option<Trial>,
 }
 
 /// A statement as far as planning has brought it.
@@ -99,6 +102,15 @@ pub(crate) enum Planned {
     Statement(Statement),
     /// Its plans were kept.
     Query(PlannedQuery),
+}
+
+/// The values of a statement's parameters.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    /// For `$1`, `$2` and so on.
+    pub parameters: &'a [(Value, Type)],
+    /// The statement is prepared: it comes again with other values.
+    pub prepared: bool,
 }
 
 /// What was kept of a text.
@@ -198,7 +210,7 @@ impl Session {
         statement: &StatementText,
         alone: bool,
         relations: &SessionRelations,
-        parameters: &[(Value, Type)],
+        Given { parameters, prepared }: Given<'_>,
     ) -> Result<(Planned, Option<Running>)> {
         let own = statement.of(text);
         let alone = alone && parameters.is_empty();
@@ -217,7 +229,10 @@ impl Session {
                         trace.note_kept_plan();
                     }
                     let plan = steps.plan.clone();
-                    return Ok((Planned::Query(PlannedQuery { schema, plan, shared, planning }), recorded));
+                    return Ok((
+                        Planned::Query(PlannedQuery { schema, plan, shared, planning, trial: None }),
+                        recorded,
+                    ));
                 }
                 self.plans.refuse(text);
                 if let Some(trace) = crate::statement::trace() {
@@ -225,6 +240,16 @@ impl Session {
                 }
             }
             None => {}
+        }
+        if prepared
+            && !parameters.is_empty()
+            && let Some(planned) = self.plan_prepared(text, statement, &[], parameters, relations)?
+        {
+            let recorded = match &planned {
+                Planned::Query(_) => self.begin_record_of(own, parameters),
+                Planned::Statement(statement) => self.begin_record(statement, own, parameters),
+            };
+            return Ok((planned, recorded));
         }
         let planned = sql::plan_with(text, statement, relations, parameters)?;
         if let Statement::Query(query) = &planned {

@@ -1,7 +1,7 @@
 //! Prepared statements of a session: PREPARE, EXECUTE, DEALLOCATE.
 //!
-//! A prepared statement is kept as text, and planned with the values of its parameters each time it is executed.
-//! Types that PREPARE declares are those of the values then.
+//! A prepared statement is kept as text; `open_plans` binds it once, and plans it for the values of its parameters or for
+//! all. Types that PREPARE declares are those of the values.
 
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -10,6 +10,7 @@ use plan::Statement;
 use types::{Error, Result, SqlState, Type, Value, cast};
 
 use crate::Session;
+use crate::plan_cache::Planned;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 
@@ -54,19 +55,21 @@ impl Session {
         Ok(ResultSet::done("DEALLOCATE"))
     }
 
-    /// A prepared statement, planned with its arguments as if they had been written into it, under the types that were
-    /// declared for them.
+    /// A prepared statement, planned for its arguments under the types that were declared for them.
     pub(crate) fn planned_prepared(
         &self,
         name: &str,
         arguments: &[(Value, Type)],
         relations: &SessionRelations,
-    ) -> Result<Statement> {
+    ) -> Result<Planned> {
         let Prepared { text, types } = self.prepared().get(name).cloned().ok_or_else(|| unknown(name))?;
         let wanted = sql::markers::parameters_wanted(&sql::markers::markers(&text));
         let arguments = &declared(name, arguments, &types, wanted)?;
         let planned = sql::split(&text).and_then(|statements| match statements.first() {
-            Some(first) => sql::plan_with(&text, first, relations, arguments),
+            Some(first) => match self.plan_prepared(&text, first, &types, arguments, relations)? {
+                Some(planned) => Ok(planned),
+                None => sql::plan_with(&text, first, relations, arguments).map(Planned::Statement),
+            },
             None => Err(Error::new(SqlState::SyntaxError, "the statement is empty")),
         });
         let planned = planned.map_err(|error| {
@@ -79,7 +82,9 @@ impl Session {
         })?;
         if matches!(
             planned,
-            Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate { .. }
+            Planned::Statement(
+                Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate { .. }
+            )
         ) {
             return Err(Error::unsupported(
                 "a prepared statement that prepares or executes is not supported",

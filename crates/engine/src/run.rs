@@ -95,11 +95,14 @@ impl Session {
         relations: &SessionRelations,
         form: Form,
     ) -> Result<ResultSet> {
-        let PlannedQuery { schema, plan, shared, planning } = query;
+        let PlannedQuery { schema, plan, shared, planning, trial } = query;
         let declared = schema.clone();
         let conform: Arc<Conform> = Arc::new(move |batch| form.conform(batch, &declared));
         let run_as = RunAs { conform: Some(conform), ..RunAs::default() };
         let run = self.run_plan(&plan, relations, &shared, run_as)?;
+        if let Some(trial) = trial {
+            trial.ended();
+        }
         let mut result = ResultSet::new(schema, run.result.batches);
         result.planning = planning;
         Ok(result)

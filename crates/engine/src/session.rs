@@ -24,8 +24,9 @@ use crate::calls::caught;
 use crate::copy_streams::StandardStreams;
 use crate::database::Database;
 use crate::indices::NewIndex;
+use crate::open_plans::OpenPlans;
 use crate::placement::WorkerAffinity;
-use crate::plan_cache::{PlanCache, Planned};
+use crate::plan_cache::{Given, PlanCache, Planned};
 use crate::prepared::Prepared;
 use crate::progress::ProgressWatch;
 use crate::query_control;
@@ -51,6 +52,28 @@ pub struct Registered(Object);
 /// A hook that runs while a statement does; `Break` cancels the statement.
 pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
+/// What a statement asks for and gives, before its parameters have values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    /// The types of `$1`, `$2` and so on: those that their places ask for, TEXT where none says anything.
+    pub parameters: Vec<Type>,
+    /// The result's columns; `None` where there are none.
+    pub columns: Option<Schema>,
+}
+
+/// The columns of a bound statement's result.
+fn columns_of(statement: &Statement) -> Option<Schema> {
+    match statement {
+        Statement::Query(query) => Some(crate::run::result_schema(query)),
+        Statement::ChangingQuery(query) => Some(crate::run::result_schema(query)),
+        Statement::Modify(modification) => modification.change.returning.map(|columns| {
+            let schema = crate::run::result_schema(&modification.query);
+            Schema::new(schema.fields()[schema.len() - columns..].to_vec())
+        }),
+        _ => None,
+    }
+}
+
 /// One client's view of a database. Statements of a session run one at a time; sessions run side by side.
 pub struct Session {
     pub(crate) database: Database,
@@ -72,6 +95,8 @@ pub struct Session {
     /// Prepared statements by name.
     pub(crate) prepared: Mutex<BTreeMap<String, Prepared>>,
     pub(crate) plans: PlanCache,
+    /// Plans of prepared statements.
+    pub(crate) open: OpenPlans,
     pub(crate) transactions: Arc<Transactions>,
     /// What transactions begin with, if not with the newest.
     pub(crate) pinned: Option<Arc<catalog::Snapshot>>,
@@ -109,6 +134,7 @@ impl Session {
             streams: Mutex::default(),
             prepared: Mutex::default(),
             plans: PlanCache::default(),
+            open: OpenPlans::default(),
             transactions: Arc::default(),
             pinned: None,
             reclaims: AtomicBool::new(false),
@@ -255,7 +281,7 @@ impl Session {
         self.called(|| {
             let statements = self.statements(text)?;
             for statement in &statements {
-                deliver(self.execute_one(text, statement, statements.len() == 1, &[])?)?;
+                deliver(self.execute_one(text, statement, statements.len() == 1, Given::default())?)?;
             }
             Ok(())
         })
@@ -275,9 +301,19 @@ impl Session {
     /// As `query`, with values for the parameters `$1`, `$2` and so on, or for as many `?`. Text takes the type that
     /// its place asks for, as a quoted literal does.
     pub fn query_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultSet> {
+        self.query_given(text, Given { parameters, prepared: false })
+    }
+
+    /// As `query_with`, for a text that comes again with other values: it is bound once, and a plan may serve all of
+    /// them.
+    pub fn query_prepared(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultSet> {
+        self.query_given(text, Given { parameters, prepared: true })
+    }
+
+    fn query_given(&self, text: &str, given: Given<'_>) -> Result<ResultSet> {
         self.called(|| match self.statements(text)?.as_slice() {
             [] => Err(Error::new(SqlState::SyntaxError, "the statement is empty")),
-            [statement] => self.execute_one(text, statement, true, parameters),
+            [statement] => self.execute_one(text, statement, true, given),
             _ => Err(more_than_one()),
         })
     }
@@ -286,6 +322,24 @@ impl Session {
     /// statement. Faults that binding finds are found.
     pub fn describe(&self, text: &str) -> Result<Option<Schema>> {
         self.called(|| self.described(text))
+    }
+
+    /// What a text's only statement asks for and gives, before its parameters have values: their types, by number, and
+    /// the columns of its result. Faults that binding finds are found; a statement that is planned by a value, as one that
+    /// reads a file whose path is a parameter, is an error (0A000).
+    pub fn describe_statement(&self, text: &str) -> Result<Description> {
+        self.called(|| {
+            let statements = self.statements(text)?;
+            let [statement] = statements.as_slice() else { return Err(more_than_one()) };
+            let zone = self.settings().time_zone;
+            caught(text, || {
+                zone::within(zone, || {
+                    let _reading = self.standard.begin_description();
+                    let open = sql::plan_open(text, statement, &self.relations(), &[])?;
+                    Ok(Description { parameters: open.types, columns: columns_of(&open.statement) })
+                })
+            })
+        })
     }
 
     fn described(&self, text: &str) -> Result<Option<Schema>> {
@@ -305,12 +359,7 @@ impl Session {
                         self.plans.keep_bound(text, statement, &schema, Some(query), &relations);
                         Some(schema)
                     }
-                    Statement::ChangingQuery(query) => Some(crate::run::result_schema(&query)),
-                    Statement::Modify(modification) => modification.change.returning.map(|columns| {
-                        let schema = crate::run::result_schema(&modification.query);
-                        Schema::new(schema.fields()[schema.len() - columns..].to_vec())
-                    }),
-                    _ => None,
+                    other => columns_of(&other),
                 })
             })
         })
@@ -323,7 +372,7 @@ impl Session {
         text: &str,
         statement: &sql::StatementText,
         alone: bool,
-        parameters: &[(Value, Type)],
+        given: Given<'_>,
     ) -> Result<ResultSet> {
         // Its own text, not the script's: that is looked at as a whole for each statement.
         self.guarded(statement.of(text), || {
@@ -335,8 +384,7 @@ impl Session {
                     trace.set_text(statement.of(text));
                 }
                 let relations = self.relations();
-                let (planned, recorded) =
-                    self.plan_statement(text, statement, alone, &relations, parameters)?;
+                let (planned, recorded) = self.plan_statement(text, statement, alone, &relations, given)?;
                 let bound = started.elapsed();
                 let mut result = match planned {
                     Planned::Query(query) => self.run_planned(query, &relations, Form::Values)?,
@@ -447,8 +495,10 @@ impl Session {
                 self.prepare_statement(name, Prepared { text, types })
             }
             Statement::Execute { name, arguments } => {
-                let planned = self.planned_prepared(&name, &arguments, relations)?;
-                self.run_statement(planned, relations)
+                match self.planned_prepared(&name, &arguments, relations)? {
+                    Planned::Query(query) => self.run_planned(query, relations, Form::Values),
+                    Planned::Statement(planned) => self.run_statement(planned, relations),
+                }
             }
             Statement::Deallocate { name } => self.deallocate(name.as_deref()),
             Statement::Transaction(command) => self.transaction_command(command),

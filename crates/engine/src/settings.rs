@@ -39,6 +39,33 @@ impl TraceLevel {
     }
 }
 
+/// How prepared statements with parameters are planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlanCacheMode {
+    /// As takes less time.
+    #[default]
+    Auto,
+    /// Once for all values, where that is possible.
+    Generic,
+    /// For each set of values.
+    Custom,
+}
+
+impl PlanCacheMode {
+    const ALL: [(PlanCacheMode, &'static str); 3] = [
+        (PlanCacheMode::Auto, "auto"),
+        (PlanCacheMode::Generic, "force_generic_plan"),
+        (PlanCacheMode::Custom, "force_custom_plan"),
+    ];
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(mode, _)| *mode == self).map_or("auto", |(_, name)| name)
+    }
+    fn named(text: &str) -> Option<Self> {
+        let text = text.trim();
+        Self::ALL.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(mode, _)| *mode)
+    }
+}
+
 types::switches! {
     /// What a session keeps of its statements.
     pub struct Keeps {
@@ -70,6 +97,8 @@ pub struct Settings {
     pub layout: LayoutKind,
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
+    /// How prepared statements with parameters are planned.
+    pub plan_cache_mode: PlanCacheMode,
     /// In which instants are read and shown.
     pub time_zone: Zone,
     /// Where NULLs stand in a sort that does not say it.
@@ -115,6 +144,7 @@ impl Default for Settings {
             block_bytes: pool::BLOCK_BYTES_DEFAULT,
             layout: LayoutKind::default(),
             operator_bytes: None,
+            plan_cache_mode: PlanCacheMode::Auto,
             time_zone: Zone::Utc,
             null_order: sql::NullOrder::default(),
             single_arrow: false,
@@ -175,7 +205,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session that are no switches: name and meaning.
-pub const SESSION_SETTINGS: [(&str, &str); 20] = [
+pub const SESSION_SETTINGS: [(&str, &str); 21] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -194,6 +224,10 @@ pub const SESSION_SETTINGS: [(&str, &str); 20] = [
     (
         "operator_memory",
         "bytes that a join, aggregation, sort or window keeps before it uses files; auto: by memory_limit",
+    ),
+    (
+        "plan_cache_mode",
+        "plans of prepared statements with parameters: auto (what takes less time), force_generic_plan (one plan for all values) or force_custom_plan (one for each set of values)",
     ),
     (
         "search_path",
@@ -359,6 +393,7 @@ impl Settings {
             "block_size" => self.block_bytes.to_string(),
             "layout" => self.layout.name().into(),
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
+            "plan_cache_mode" => self.plan_cache_mode.name().to_owned(),
             "timezone" => self.time_zone.name(),
             "default_null_order" => self.null_order.name().to_owned(),
             "calendar" => CALENDAR.to_owned(),
@@ -436,6 +471,10 @@ impl Settings {
             "layout" => {
                 self.layout = LayoutKind::from_name(text)
                     .ok_or_else(|| invalid(name, text, "column or compressed_column"))?;
+            }
+            "plan_cache_mode" => {
+                self.plan_cache_mode = PlanCacheMode::named(text)
+                    .ok_or_else(|| invalid(name, text, "auto, force_generic_plan or force_custom_plan"))?;
             }
             "search_path" => self.search_path = crate::search_path::parsed(text),
             "trace" => {

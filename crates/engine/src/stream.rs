@@ -29,7 +29,7 @@ use vector::arrow::{arrow_schema_in, to_record_batch};
 
 use crate::Session;
 use crate::calls::unwound;
-use crate::plan_cache::{Planned, PlannedQuery};
+use crate::plan_cache::{Given, Planned, PlannedQuery};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::{Form, RunAs, cancelled, failure, lacked_memory_of_others};
@@ -232,7 +232,12 @@ impl Session {
 
     /// As `stream`, with values for parameters; see [`Session::query_with`]. The text then holds one statement.
     pub fn stream_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultStream> {
-        self.open_stream(text, parameters, Form::Values)
+        self.open_stream(text, Given { parameters, prepared: false }, Form::Values)
+    }
+
+    /// As `stream_with`, for a text that comes again with other values; see [`Session::query_prepared`].
+    pub fn stream_prepared(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultStream> {
+        self.open_stream(text, Given { parameters, prepared: true }, Form::Values)
     }
 
     /// As `stream`, for readers of Arrow: workers bring columns into Arrow's form, so that the reader need not.
@@ -242,7 +247,7 @@ impl Session {
 
     /// As `stream_arrow`, with values for parameters.
     pub fn stream_arrow_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ArrowStream> {
-        Ok(self.open_stream(text, parameters, Form::Arrow)?.into_arrow())
+        Ok(self.open_stream(text, Given { parameters, prepared: false }, Form::Arrow)?.into_arrow())
     }
 
     /// As `stream_arrow`, for readers that want all rows before they do anything: when this returns the query has
@@ -250,14 +255,14 @@ impl Session {
     /// and no waiting for a consumer.
     pub fn collect_arrow(&self, text: &str) -> Result<ArrowStream> {
         Ok(self
-            .run_last(text, &[], |query, relations, _| {
+            .run_last(text, Given::default(), |query, relations, _| {
                 self.run_planned(query, &relations, Form::Arrow).map(ResultStream::ready)
             })?
             .into_arrow())
     }
 
-    fn open_stream(&self, text: &str, parameters: &[(Value, Type)], form: Form) -> Result<ResultStream> {
-        self.run_last(text, parameters, |query, relations, recorded| {
+    fn open_stream(&self, text: &str, given: Given<'_>, form: Form) -> Result<ResultStream> {
+        self.run_last(text, given, |query, relations, recorded| {
             // The places of a scheduler's workers may all be taken by orders that wait as we would.
             match self.database.shared.scheduler.is_inside_order() {
                 true => self.run_planned(query, &relations, form).map(ResultStream::ready),
@@ -274,17 +279,17 @@ impl Session {
     fn run_last(
         &self,
         text: &str,
-        parameters: &[(Value, Type)],
+        given: Given<'_>,
         run: impl Fn(PlannedQuery, SessionRelations, &mut Option<workload::Running>) -> Result<ResultStream>
         + Sync,
     ) -> Result<ResultStream> {
-        self.called(|| self.run_last_called(text, parameters, run))
+        self.called(|| self.run_last_called(text, given, run))
     }
 
     fn run_last_called(
         &self,
         text: &str,
-        parameters: &[(Value, Type)],
+        given: Given<'_>,
         run: impl Fn(PlannedQuery, SessionRelations, &mut Option<workload::Running>) -> Result<ResultStream>
         + Sync,
     ) -> Result<ResultStream> {
@@ -292,11 +297,11 @@ impl Session {
         let Some((last, before)) = statements.split_last() else {
             return Ok(ResultStream::ready(ResultSet::done("")));
         };
-        if !parameters.is_empty() && !before.is_empty() {
+        if !given.parameters.is_empty() && !before.is_empty() {
             return Err(crate::session::more_than_one());
         }
         for statement in before {
-            self.execute_one(text, statement, false, &[])?;
+            self.execute_one(text, statement, false, Given::default())?;
         }
         self.guarded(last.of(text), || {
             self.as_transaction(last.ends_transaction(text), || {
@@ -305,19 +310,21 @@ impl Session {
                 }
                 let relations = self.relations();
                 let alone = before.is_empty();
-                let (planned, mut recorded) =
-                    self.plan_statement(text, last, alone, &relations, parameters)?;
+                let (planned, mut recorded) = self.plan_statement(text, last, alone, &relations, given)?;
                 let query = match planned {
                     Planned::Query(query) => Ok(query),
                     Planned::Statement(Statement::Query(query)) => {
-                        let kept = alone && parameters.is_empty();
+                        let kept = alone && given.parameters.is_empty();
                         Ok(self.plan_query(query, kept.then_some(text), &relations)?)
                     }
                     Planned::Statement(Statement::Execute { name, arguments }) => {
                         self.use_block();
                         match self.planned_prepared(&name, &arguments, &relations)? {
-                            Statement::Query(query) => Ok(self.plan_query(query, None, &relations)?),
-                            other => Err(other),
+                            Planned::Query(query) => Ok(query),
+                            Planned::Statement(Statement::Query(query)) => {
+                                Ok(self.plan_query(query, None, &relations)?)
+                            }
+                            Planned::Statement(other) => Err(other),
                         }
                     }
                     Planned::Statement(other) => Err(other),

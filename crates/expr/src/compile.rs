@@ -49,6 +49,9 @@ fn add(graph: &mut Graph, expression: &Expr) -> Result<NodeId> {
         K::ScalarSubquery(id) => {
             return Err(Error::internal(format!("subquery #{} was not replaced by its value", id.0)));
         }
+        K::Parameter(parameter) => {
+            return Err(Error::internal(format!("parameter ${} was not replaced by its value", parameter.number)));
+        }
         K::Input(position) => Operation::Input(*position),
         K::Literal(value) => Operation::Literal(value.clone()),
         // Stands in for the argument; the call around it has the body.

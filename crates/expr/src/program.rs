@@ -83,6 +83,7 @@ pub fn fold_constants(expression: Expr) -> Expr {
                 | ExprKind::Input(_)
                 | ExprKind::Lambda(_)
                 | ExprKind::ScalarSubquery(_)
+                | ExprKind::Parameter(_)
         ) && (operands.iter().all(|o| o.as_literal().is_some()) || is_attempt_of_constant(&e))
             && !matches!(&e.kind, ExprKind::Library { name, .. } if fallback::is_volatile(name))
             // The program's function is not called before the statement runs.
@@ -108,6 +109,7 @@ fn is_attempt_of_constant(e: &Expr) -> bool {
                 | ExprKind::Lambda(_)
                 | ExprKind::External { .. }
                 | ExprKind::ScalarSubquery(_)
+                | ExprKind::Parameter(_)
         );
     });
     constant && !e.is_volatile()

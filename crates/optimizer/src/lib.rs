@@ -12,6 +12,7 @@ mod cost;
 mod estimate;
 mod join_order;
 mod lower;
+pub mod parameters;
 mod planner;
 mod program;
 mod rules;

@@ -187,6 +187,30 @@ pub enum ExprKind {
     },
     /// The value of a subquery that has run before; NULL when it had no row.
     ScalarSubquery(SubqueryId),
+    /// The value of a parameter of the statement, put in its place before the plan runs (`parameters`).
+    Parameter(Parameter),
+}
+
+/// A parameter of a statement whose values come later: `$1`, or a `?`.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Counted from 1.
+    pub number: u32,
+    /// The byte of the statement's text that it begins at.
+    pub at: u32,
+}
+
+/// By number: where it stands says nothing of its value.
+impl PartialEq for Parameter {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+impl Eq for Parameter {}
+impl Hash for Parameter {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
 }
 
 /// Structural equality; patterns by text.
@@ -238,6 +262,7 @@ impl PartialEq for ExprKind {
                 Arc::ptr_eq(function, f) && arguments == a
             }
             (K::ScalarSubquery(a), K::ScalarSubquery(b)) => a == b,
+            (K::Parameter(a), K::Parameter(b)) => a == b,
             _ => false,
         }
     }
@@ -268,6 +293,7 @@ impl Hash for ExprKind {
             K::Lambda(body) => body.hash(state),
             K::External { function, .. } => function.name.hash(state),
             K::ScalarSubquery(id) => id.hash(state),
+            K::Parameter(parameter) => parameter.hash(state),
         }
     }
 }
@@ -354,6 +380,14 @@ impl Expr {
     pub fn as_literal(&self) -> Option<&Value> {
         if let ExprKind::Literal(v) = &self.kind { Some(v) } else { None }
     }
+    /// The parameter, when the expression is nothing but one.
+    pub fn as_parameter(&self) -> Option<Parameter> {
+        if let ExprKind::Parameter(parameter) = self.kind { Some(parameter) } else { None }
+    }
+    /// Whether the expression is a literal or a parameter: one value for all rows, whatever it is.
+    pub fn is_given(&self) -> bool {
+        matches!(self.kind, ExprKind::Literal(_) | ExprKind::Parameter(_))
+    }
     /// The column, when the expression is nothing but a column reference.
     pub fn as_column(&self) -> Option<ColumnId> {
         if let ExprKind::Column(id) = self.kind { Some(id) } else { None }
@@ -362,7 +396,12 @@ impl Expr {
     pub fn children(&self) -> Vec<&Expr> {
         use ExprKind as K;
         match &self.kind {
-            K::Column(_) | K::Input(_) | K::Literal(_) | K::Lambda(_) | K::ScalarSubquery(_) => vec![],
+            K::Column(_)
+            | K::Input(_)
+            | K::Literal(_)
+            | K::Lambda(_)
+            | K::ScalarSubquery(_)
+            | K::Parameter(_) => vec![],
             K::Compare { left, right, .. }
             | K::NotDistinct { left, right, .. }
             | K::Arithmetic { left, right, .. } => {
@@ -387,7 +426,12 @@ impl Expr {
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         use ExprKind as K;
         match &mut self.kind {
-            K::Column(_) | K::Input(_) | K::Literal(_) | K::Lambda(_) | K::ScalarSubquery(_) => vec![],
+            K::Column(_)
+            | K::Input(_)
+            | K::Literal(_)
+            | K::Lambda(_)
+            | K::ScalarSubquery(_)
+            | K::Parameter(_) => vec![],
             K::Compare { left, right, .. }
             | K::NotDistinct { left, right, .. }
             | K::Arithmetic { left, right, .. } => {

@@ -14,6 +14,7 @@ pub mod file;
 pub mod functions;
 pub mod logical;
 pub mod modification;
+pub mod parameters;
 pub mod physical;
 pub mod places;
 pub mod print;
@@ -28,7 +29,7 @@ pub mod window;
 
 pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing};
 pub use bounds::expr_bounds;
-pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
+pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, Parameter, SortKey, SubqueryId};
 pub use external::{External, ExternalFunction};
 pub use file::{FileFormat, FileSource};
 pub use logical::{

@@ -332,6 +332,40 @@ impl PhysicalPlan {
             N::Unnest { lists, .. } => lists.iter().collect(),
         }
     }
+    /// As `expressions`, for changing them, in the same order.
+    pub fn expressions_mut(&mut self) -> Vec<&mut Expr> {
+        use PhysicalNode as N;
+        match &mut self.node {
+            N::TableScan { filters, .. } | N::FileScan { filters, .. } => filters.iter_mut().collect(),
+            N::Generate { .. }
+            | N::Series { .. }
+            | N::Values { .. }
+            | N::Materialized { .. }
+            | N::Fetch { .. }
+            | N::Limit { .. }
+            | N::UnionAll { .. }
+            | N::Insert { .. } => vec![],
+            N::Filter { predicate, .. } => vec![predicate],
+            N::Project { expressions, .. } => expressions.iter_mut().collect(),
+            N::HashJoin { probe_keys, build_keys, residual, .. } => {
+                probe_keys.iter_mut().chain(build_keys).chain(residual).collect()
+            }
+            N::NestedLoopJoin { predicate, .. } => predicate.iter_mut().collect(),
+            N::Aggregate { groups, aggregates, .. } => groups
+                .iter_mut()
+                .chain(
+                    aggregates.iter_mut().flat_map(|call| call.argument.iter_mut().chain(&mut call.filter)),
+                )
+                .collect(),
+            N::Sort { keys, .. } => keys.iter_mut().map(|key| &mut key.expr).collect(),
+            N::Window { partition, order, calls, .. } => partition
+                .iter_mut()
+                .chain(order.iter_mut().map(|key| &mut key.expr))
+                .chain(calls.iter_mut().flat_map(|call| call.expressions_mut()))
+                .collect(),
+            N::Unnest { lists, .. } => lists.iter_mut().collect(),
+        }
+    }
     /// Numbers the nodes from 0, parents first; returns how many there are.
     pub fn number(&mut self) -> u32 {
         fn go(plan: &mut PhysicalPlan, next: &mut u32) {

@@ -85,6 +85,7 @@ pub fn expression(expr: &Expr, name: &dyn Fn(&ExprKind) -> String) -> String {
         K::Library { name: function, arguments } => format!("{function}({})", list(arguments)),
         K::Lambda(body) => format!("lambda: {}", expression(body, &lambda_input)),
         K::ScalarSubquery(id) => format!("subquery {}", id.0),
+        K::Parameter(parameter) => format!("${}", parameter.number),
     }
 }
 

@@ -120,13 +120,28 @@ impl Connection {
     }
 }
 
+/// Types of parameters, and the columns.
+type Described = (Vec<String>, Option<Vec<(String, String)>>);
+
+/// A column's name and SQL type.
+fn named(field: &engine::Field) -> (String, String) {
+    (field.name.clone(), field.ty.sql_name())
+}
+
 #[pymethods]
 impl Connection {
     /// Names and SQL types of the columns that a query would return; None when the text is no single query.
     fn describe(&self, py: Python<'_>, query: &str) -> PyResult<Option<Vec<(String, String)>>> {
         let schema = self.run(py, query, |session, text| session.describe(text))?;
-        let column = |f: &engine::Field| (f.name.clone(), f.ty.sql_name());
-        Ok(schema.map(|schema| schema.fields().iter().map(column).collect()))
+        Ok(schema.map(|schema| schema.fields().iter().map(named).collect()))
+    }
+
+    /// SQL types of a statement's parameters by number, and names and types of its columns, before there are values; None
+    /// for columns where the statement gives none.
+    fn describe_statement(&self, py: Python<'_>, query: &str) -> PyResult<Described> {
+        let found = self.run(py, query, |session, text| session.describe_statement(text))?;
+        let columns = found.columns.map(|schema| schema.fields().iter().map(named).collect());
+        Ok((found.parameters.iter().map(|ty| ty.sql_name()).collect(), columns))
     }
 
     /// The columns that an INSERT without names fills, as a select list.

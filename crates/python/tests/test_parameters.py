@@ -73,3 +73,12 @@ def test_file_objects_and_paths(con, tmp_path):
         assert relation.filter("k > 1").fetchall() == [(2, "y")]
     con.sql("SELECT 1 AS k").write_parquet(tmp_path / "b.parquet")
     assert con.read_parquet(open(tmp_path / "b.parquet", "rb")).fetchall() == [(1,)]
+
+
+def test_statements_are_described_before_there_are_values(con):
+    con.execute("CREATE TABLE described (k INTEGER, d DATE)")
+    parameters, columns = con.describe_statement("SELECT d + 1 AS next FROM described WHERE k = ? AND d < ?")
+    assert parameters == ["INTEGER", "DATE"] and columns == [("next", "DATE")]
+    assert con.describe_statement("INSERT INTO described VALUES ($2, $1)") == (["DATE", "INTEGER"], None)
+    with pytest.raises(quickstep.Error, match="inconsistent types"):
+        con.describe_statement("SELECT 1 FROM described WHERE k = $1 AND d = $1")

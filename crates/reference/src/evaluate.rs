@@ -111,6 +111,7 @@ impl Context<'_> {
             K::External { function, .. } => {
                 return Err(Error::unsupported(format!("the reference does not call {}", function.name)));
             }
+            K::Parameter(_) => return Err(Error::internal("a parameter without a value")),
             K::ScalarSubquery(id) => self
                 .subqueries
                 .get(id.0 as usize)

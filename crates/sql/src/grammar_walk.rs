@@ -453,7 +453,7 @@ fn at<'t>(tree: &'t mut Json, path: &[String]) -> Option<&'t mut Json> {
 type Planner = fn(&str, &Syntax, &Catalog) -> Result<String, String>;
 
 fn planned(text: &str, tree: &Syntax, catalog: &Catalog) -> Result<String, String> {
-    crate::statement::plan(text, tree, None, catalog, &[])
+    crate::statement::plan(text, tree, None, catalog, crate::parameters::Given::Nothing)
         .map(|plan| format!("{plan:?}"))
         .map_err(|e| e.to_string())
 }
@@ -501,7 +501,9 @@ impl Walk {
                 self.unread.entry(name).or_insert_with(|| text.trim().to_owned());
             }
         }
-        if let Ok(statement) = crate::statement::plan(text, &parsed, None, &self.catalog, &[]) {
+        if let Ok(statement) =
+            crate::statement::plan(text, &parsed, None, &self.catalog, crate::parameters::Given::Nothing)
+        {
             let _ = self.catalog.apply(&statement);
         }
     }

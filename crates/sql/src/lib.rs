@@ -27,6 +27,7 @@ mod functions;
 mod grammar_walk;
 pub mod markers;
 mod names;
+mod parameters;
 mod parse;
 mod place;
 mod pragmas;
@@ -41,12 +42,14 @@ mod words;
 
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
+pub use parameters::{OpenStatement, plan_open};
 pub use relations::{
     MacroInfo, NullOrder, RelationInfo, Relations, SystemRows, ViewInfo, chance, clock, form_name,
 };
 pub use script::{StatementText, split};
 pub use statement::COLUMNS_MAX;
 
+use parameters::Given;
 use plan::statement::Statement;
 use types::{Result, Type, Value};
 
@@ -79,7 +82,7 @@ pub fn plan_with(
     let own = statement.of(text);
     stack::with_room(statement.depth(), || {
         let tree = parse::tree(own)?;
-        statement::plan(own, &tree, Some(statement), relations, parameters)
+        statement::plan(own, &tree, Some(statement), relations, Given::Values(parameters))
     })
     .map_err(|error| statement.in_script(error))
 }

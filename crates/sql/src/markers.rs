@@ -82,6 +82,19 @@ pub fn numbered(text: &str, names: &[&str]) -> Result<String> {
     }
 }
 
+/// The names that markers ask for, each once, in the order of the text.
+pub fn names(markers: &[Marker]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for marker in markers {
+        if let Marked::Name(name) = &marker.marked
+            && !names.contains(&name.as_str())
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// The most parameters that markers by number ask for.
 pub fn parameters_wanted(markers: &[Marker]) -> usize {
     let numbers = markers.iter().filter_map(|marker| match &marker.marked {

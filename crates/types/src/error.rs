@@ -77,6 +77,8 @@ pub enum SqlState {
     InvalidForeignKey,
     DuplicateAlias,
     AmbiguousAlias,
+    /// A parameter whose places ask for types that do not go together.
+    AmbiguousParameter,
     CannotCoerce,
     FeatureNotSupported,
     /// The caller lacks a right: a bus client is not registered for the message, or a file of secrets is too open.
@@ -168,6 +170,7 @@ impl SqlState {
             Self::InvalidColumnReference => "42P10",
             Self::DuplicateAlias => "42712",
             Self::AmbiguousAlias => "42P09",
+            Self::AmbiguousParameter => "42P08",
             Self::CannotCoerce => "42846",
             Self::FeatureNotSupported => "0A000",
             Self::InsufficientPrivilege => "42501",

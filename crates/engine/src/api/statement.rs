@@ -1,7 +1,7 @@
 //! Statements that are run many times.
 //!
 //! A [`Statement`] borrows its connection and keeps the text, with its parameters found once. Each run binds values
-//! by place or by name; the session's plan cache keeps the plan of a text without parameters. `execute_many` turns an
+//! by place or by name; the session keeps what binding and planning have found (`plan_cache`, `open_plans`). `execute_many` turns an
 //! INSERT of parameters into a bulk insert and runs any other statement once a set, all in one transaction.
 
 use std::cell::OnceCell;
@@ -15,13 +15,15 @@ use super::connection::{Connection, affected, described, first};
 use super::params::{Parameters, Params, bound};
 use super::row::{Row, Rows};
 use crate::result::ResultSet;
+use crate::session::Description;
 use crate::stream::ResultStream;
 
 /// A statement of a connection, with parameters that each run gives anew.
 ///
-/// A statement without parameters is planned once, and again when tables or settings have changed. One with
-/// parameters is planned with their values, which decide how many rows are expected. [`Statement::execute_many`] runs
-/// an INSERT of many rows as one.
+/// A statement is planned once, and again when tables or settings have changed. One with parameters is bound once, and
+/// planned for the values of each run or once for all, as takes less time; [`Statement::parameter_types`] and
+/// [`Statement::columns`] describe it before there are values. [`Statement::execute_many`] runs an INSERT of many rows as
+/// one.
 ///
 /// ```
 /// use engine::Connection;
@@ -41,7 +43,7 @@ pub struct Statement<'c> {
     connection: &'c Connection,
     text: String,
     markers: Vec<Marker>,
-    schema: Option<Schema>,
+    open: Option<Description>,
     bulk: OnceCell<Option<BulkInsert>>,
 }
 
@@ -55,7 +57,11 @@ impl<'c> Statement<'c> {
         }
         let markers = sql::markers::markers(text);
         let schema = described(connection.session(), text)?;
-        Ok(Statement { connection, text: text.to_owned(), markers, schema, bulk: OnceCell::new() })
+        let open = match markers.is_empty() {
+            true => Some(Description { parameters: vec![], columns: schema }),
+            false => of_parameters(connection, text, &markers),
+        };
+        Ok(Statement { connection, text: text.to_owned(), markers, open, bulk: OnceCell::new() })
     }
 
     /// Runs it; returns how many rows it has inserted, updated or deleted, or a query's rows.
@@ -113,7 +119,10 @@ impl<'c> Statement<'c> {
     /// As `query`, with rows that are computed while they are read, in bounded memory.
     pub fn query_stream(&self, parameters: impl Params) -> Result<Rows> {
         let (text, values) = self.bound(parameters)?;
-        self.connection.session().stream_with(text.as_deref().unwrap_or(&self.text), &values).map(Rows::new)
+        self.connection
+            .session()
+            .stream_prepared(text.as_deref().unwrap_or(&self.text), &values)
+            .map(Rows::new)
     }
 
     /// What `read` makes of the first row; an error with SQLSTATE 02000 when there is none.
@@ -140,9 +149,20 @@ impl<'c> Statement<'c> {
         sql::markers::parameters_wanted(&self.markers)
     }
 
+    /// The types of its parameters, in the order of [`Statement::parameter_names`] where they have names: what their
+    /// places ask for, TEXT where none says anything. `None` where that cannot be told without values.
+    pub fn parameter_types(&self) -> Option<&[Type]> {
+        self.open.as_ref().map(|open| open.parameters.as_slice())
+    }
+
+    /// The names of its parameters, each once; none where they go by place.
+    pub fn parameter_names(&self) -> Vec<&str> {
+        sql::markers::names(&self.markers)
+    }
+
     /// Its columns, where they can be told without values for its parameters.
     pub fn columns(&self) -> Option<&Schema> {
-        self.schema.as_ref()
+        self.open.as_ref()?.columns.as_ref()
     }
 
     fn bound(&self, parameters: impl Params) -> Result<(Option<String>, Vec<(Value, Type)>)> {
@@ -151,7 +171,17 @@ impl<'c> Statement<'c> {
 
     fn result(&self, parameters: impl Params) -> Result<ResultSet> {
         let (text, values) = self.bound(parameters)?;
-        self.connection.session().query_with(text.as_deref().unwrap_or(&self.text), &values)
+        self.connection.session().query_prepared(text.as_deref().unwrap_or(&self.text), &values)
+    }
+}
+
+/// What can be told of a text with markers without values. A `:` before a word may be no marker, and values may have
+/// types that make sense of what says nothing of its own, so that faults are found when it runs.
+fn of_parameters(connection: &Connection, text: &str, markers: &[Marker]) -> Option<Description> {
+    let names = sql::markers::names(markers);
+    match names.is_empty() {
+        true => connection.session().describe_statement(text).ok(),
+        false => connection.session().describe_statement(&sql::markers::numbered(text, &names).ok()?).ok(),
     }
 }
 

@@ -103,7 +103,7 @@ impl Prepared {
     pub fn into_query(self, schema: Schema) -> (PlannedQuery, Option<Steps>) {
         let plan = Arc::new(self.plan);
         let steps = self.steps.map(|before| Steps { before, plan: plan.clone() });
-        (PlannedQuery { schema, plan, shared: self.shared, planning: self.planning }, steps)
+        (PlannedQuery { schema, plan, shared: self.shared, planning: self.planning, trial: None }, steps)
     }
 }
 

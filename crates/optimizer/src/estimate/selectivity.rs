@@ -154,7 +154,10 @@ impl Planner<'_> {
     /// Distinct values of an expression's domain, when its columns' are known.
     pub(crate) fn distinct(&self, expr: &Expr) -> Option<f64> {
         match &expr.kind {
-            ExprKind::Literal(_) | ExprKind::Lambda(_) | ExprKind::ScalarSubquery(_) => None,
+            ExprKind::Literal(_)
+            | ExprKind::Lambda(_)
+            | ExprKind::ScalarSubquery(_)
+            | ExprKind::Parameter(_) => None,
             ExprKind::Column(id) => self.facts(*id).distinct,
             ExprKind::Function { function: Function::ExtractMonth, .. } => Some(12.0),
             ExprKind::Function { function: Function::ExtractDay, .. } => Some(31.0),

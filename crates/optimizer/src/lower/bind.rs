@@ -294,6 +294,7 @@ pub(crate) fn nullable(expr: &Expr, inputs: &[OutputColumn]) -> bool {
         | K::Library { .. }
         | K::Lambda(_)
         | K::External { .. }
-        | K::ScalarSubquery(_) => true,
+        | K::ScalarSubquery(_)
+        | K::Parameter(_) => true,
     }
 }

@@ -7,7 +7,7 @@ mod aggregate;
 pub(crate) mod bind;
 mod deliver;
 pub(crate) mod join;
-mod predicate;
+pub(crate) mod predicate;
 mod relation;
 mod scan;
 mod unnest;

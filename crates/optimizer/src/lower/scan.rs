@@ -428,10 +428,12 @@ impl Planner<'_> {
         if conjuncts.is_empty() || !self.settings.sampling {
             return Ok(ScanEstimate { all, each: guessed, distinct: vec![] });
         }
-        // A scalar subquery that has not run yet cannot be evaluated; its guess stands.
+        // A scalar subquery that has not run yet cannot be evaluated, nor a parameter; its guess stands.
         let constant = |e: &Expr| {
             let mut known = true;
-            e.visit(&mut |e| known &= !matches!(e.kind, ExprKind::ScalarSubquery(_)));
+            e.visit(&mut |e| {
+                known &= !matches!(e.kind, ExprKind::ScalarSubquery(_) | ExprKind::Parameter(_));
+            });
             known
         };
         let mut asked = Vec::with_capacity(conjuncts.len());

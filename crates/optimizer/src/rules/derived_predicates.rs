@@ -88,7 +88,7 @@ fn collect(expr: &Expr, found: &mut Vec<(ColumnId, Expr)>) {
 }
 
 fn is_constant(expr: &Expr) -> bool {
-    matches!(expr.kind, ExprKind::Literal(_) | ExprKind::ScalarSubquery(_))
+    matches!(expr.kind, ExprKind::Literal(_) | ExprKind::ScalarSubquery(_) | ExprKind::Parameter(_))
 }
 
 /// A predicate on `from` as one on `to`.

@@ -249,7 +249,8 @@ fn cannot_fail(expr: &Expr, inputs: &[OutputColumn]) -> bool {
         ExprKind::Library { .. }
         | ExprKind::Lambda(_)
         | ExprKind::External { .. }
-        | ExprKind::ScalarSubquery(_) => false,
+        | ExprKind::ScalarSubquery(_)
+        | ExprKind::Parameter(_) => false,
         _ => true,
     };
     own && expr.children().into_iter().all(|child| cannot_fail(child, inputs))

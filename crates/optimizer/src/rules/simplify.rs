@@ -24,10 +24,14 @@ pub(crate) fn simplify_plan(plan: &mut LogicalPlan) {
     }
     for expr in plan.expressions_mut() {
         let taken = std::mem::replace(expr, Expr::boolean(false));
-        let simple = simplify(taken);
-        // The evaluator folds what this file does not, at the price of compiling it.
-        *expr = if has_constant_part(&simple) { simplify(expr::fold_constants(simple)) } else { simple };
+        *expr = simplify_all(taken);
     }
+}
+
+/// As `simplify`; the evaluator folds what this file does not, at the price of compiling it.
+pub(crate) fn simplify_all(expr: Expr) -> Expr {
+    let simple = simplify(expr);
+    if has_constant_part(&simple) { simplify(expr::fold_constants(simple)) } else { simple }
 }
 
 /// Whether some operator, other than those known to be left alone, has only constant operands.

@@ -370,6 +370,10 @@ class Connection:
 
         self._native.set_progress(tell)
 
+    def describe_statement(self, query: str) -> tuple[list[str], list[tuple[str, str]] | None]:
+        """Before there are values, the SQL types of the parameters `$1` or `?` of one statement, and names and SQL types of its columns, or None where it gives none."""
+        return self._with_objects(query, {}, _native.Connection.describe_statement, runs=False)
+
     # The rest of DB-API, and of life.
 
     def cursor(self) -> Cursor:

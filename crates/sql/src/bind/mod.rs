@@ -43,6 +43,7 @@ use types::stop::{self, Place};
 use types::{Error, Result, Type, Value};
 
 use crate::RelationInfo;
+use crate::parameters::Given;
 use crate::script::StatementText;
 use crate::texts::Texts;
 pub(crate) use crate::words::folded;
@@ -124,8 +125,10 @@ pub(crate) struct Binder<'a> {
     seed: OnceCell<u64>,
     /// Microseconds since 1970, once something has asked for the time.
     moment: Option<i64>,
-    /// Values of `$1`, `$2` and so on.
-    pub values: &'a [(Value, Type)],
+    /// What is known of `$1`, `$2` and so on.
+    pub values: Given<'a>,
+    /// Constructs around what is bound that are planned by the values of parameters in them.
+    pub by_value: usize,
     texts: &'a Texts,
     /// Arguments of the macros that are being bound, innermost last.
     arguments: Vec<Vec<(String, expression::coerce::Bound)>>,
@@ -168,7 +171,8 @@ impl<'a> Binder<'a> {
             unlisted: HashSet::new(),
             seed: OnceCell::new(),
             moment: None,
-            values: &[],
+            values: Given::Nothing,
+            by_value: 0,
             texts,
             arguments: Vec::new(),
             inside: Vec::new(),
@@ -288,6 +292,7 @@ fn nullable(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
         | K::Library { .. }
         | K::External { .. }
         | K::ScalarSubquery(_)
+        | K::Parameter(_)
         | K::Input(_) => true,
         K::Cast { lenient: true, .. } => true,
         // An infinite timestamp has no field and no time of day.

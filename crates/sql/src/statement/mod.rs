@@ -29,11 +29,12 @@ mod user_type;
 use plan::statement::{IfExists, ObjectName, Statement};
 use syntax::Span;
 use syntax::tree::{self, IfThere, ObjectKind, StatementKind as Kind};
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, SqlState};
 
 use crate::bind::modify::column_position;
 use crate::bind::{Binder, folded};
 use crate::names::Name;
+use crate::parameters::Given;
 use crate::script::StatementText;
 use crate::texts::Texts;
 use crate::{RelationInfo, Relations, elsewhere, parse, place};
@@ -49,7 +50,7 @@ pub(crate) fn plan(
     tree: &tree::Statement,
     begins: Option<&StatementText>,
     relations: &dyn Relations,
-    values: &[(Value, Type)],
+    values: Given<'_>,
 ) -> Result<Statement> {
     let texts = Texts::default();
     let context = Context { text, relations, begins, values, texts: &texts };
@@ -61,7 +62,7 @@ struct Context<'a> {
     text: &'a str,
     relations: &'a dyn Relations,
     begins: Option<&'a StatementText>,
-    values: &'a [(Value, Type)],
+    values: Given<'a>,
     texts: &'a Texts,
 }
 

@@ -176,7 +176,7 @@ impl<'a> Context<'a> {
         let (name, info) = self.changed_table(table)?;
         let mut binder = self.binder();
         // Such a condition takes no parameters.
-        binder.values = &[];
+        binder.values = crate::parameters::Given::Nothing;
         let parts = DeleteParts { using: &[], selection: Some(condition), returning: &[] };
         let changing = binder.delete(Named { name, info: &info, alias: None }, parts)?;
         Ok(Statement::Modify(Box::new(binder.modification(changing)?)))

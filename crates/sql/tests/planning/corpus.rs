@@ -61,7 +61,7 @@ const RUN_TIME: [&str; 27] = [
 
 /// Files about what the catalog lists and how it is altered, which the one of these tests does not follow, and about
 /// columns that come from a table's rows.
-const OF_THE_CATALOG: [&str; 43] = [
+const OF_THE_CATALOG: [&str; 44] = [
     "dml/changes_kept.slt",
     "definitions/macros_and_types_in_schemas.slt",
     "ddl/fields_of_structs.slt",
@@ -84,6 +84,7 @@ const OF_THE_CATALOG: [&str; 43] = [
     "ddl/generated_columns.slt",
     "storage/indices_over_columns.slt",
     "ddl/constraint_clauses.slt",
+    "definitions/prepared_plans.slt",
     "definitions/prepared_types.slt",
     "definitions/refused_clauses.slt",
     "storage/advise.slt",

@@ -6,6 +6,7 @@ mod correlated;
 mod errors;
 mod mutations;
 mod nesting;
+mod parameters;
 mod snapshots;
 mod speed;
 mod statements;

@@ -114,6 +114,9 @@ fn of_length(list: Expr, length: u64, lenient: bool) -> Expr {
 
 /// A cast that the text asks for. CHAR(n) and VARCHAR(n) cut the text; the plan's own cast checks it.
 pub(crate) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Expr> {
+    if bound.untyped && bound.expr.as_parameter().is_some() && !lenient && (!ty.is_text() || ty.is_json()) {
+        return Ok(Expr { ty, ..bound.expr });
+    }
     let from = bound.ty();
     if from == Type::Null {
         return Ok(crate::bind::null_of(ty));

@@ -153,6 +153,12 @@ fn plain_cast(expr: Expr, to: Type) -> Expr {
 
 /// Gives an untyped literal the type `to`; an error names the literal's place.
 pub(crate) fn read_literal(bound: &Bound, to: Type, text: &str) -> Result<Expr> {
+    if bound.expr.as_parameter().is_some() {
+        return Ok(Expr {
+            ty: if to.is_text() && !to.is_json() { Type::Text } else { to },
+            ..bound.expr.clone()
+        });
+    }
     let value = bound.expr.as_literal().cloned().unwrap_or(Value::Null);
     if to.is_text() && !to.is_json() {
         // The blanks of a CHAR never count; its length is not checked in comparisons.
@@ -249,6 +255,9 @@ pub(crate) fn assign(bound: Bound, to: Type, column: &str, text: &str) -> Result
         return cast_value(value, Type::Text, to)
             .map(|v| Expr::literal(v, to))
             .map_err(|e| place::at(e, text, bound.span));
+    }
+    if bound.untyped && bound.expr.as_parameter().is_some() && (!to.is_text() || to.is_json()) {
+        return Ok(Expr { ty: to, ..bound.expr });
     }
     let from = bound.ty();
     if !assignable(from, to) {

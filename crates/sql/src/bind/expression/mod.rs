@@ -23,7 +23,7 @@ pub(crate) mod zones;
 
 use std::rc::Rc;
 
-use plan::{Expr, ExprKind};
+use plan::{Expr, ExprKind, Parameter};
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::stop::{self, Place};
@@ -39,6 +39,7 @@ use crate::bind::scope::Scope;
 use crate::bind::{Binder, folded, query, refusal};
 use crate::data_type;
 use crate::names::Name;
+use crate::parameters::{self, Given};
 use crate::place::Placed;
 use crate::{place, stack};
 
@@ -185,7 +186,13 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             self.aggregates.as_ref().and_then(|a| a.grouped.iter().find(|(group, _)| *group == ast));
         let result = match grouped {
             Some((_, expr)) => Ok(Bound::typed(expr.clone(), Span::default())),
-            None => self.dispatch(ast),
+            None => {
+                let by_value = usize::from(parameters::is_by_value(ast));
+                self.binder.by_value += by_value;
+                let bound = self.dispatch(ast);
+                self.binder.by_value -= by_value;
+                bound
+            }
         };
         self.positive = positive;
         self.depth -= 1;
@@ -466,7 +473,21 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             P::Dollar(name) => (name.parse().ok(), format!("${name}")),
             P::Colon(name) => (None, format!(":{name}")),
         };
-        let Some((value, ty)) = number.and_then(|n| self.binder.values.get(n.checked_sub(1)?)) else {
+        if let (Given::Later(later), Some(number)) =
+            (self.binder.values, number.and_then(|n| u32::try_from(n).ok()))
+            && number > 0
+        {
+            later.by_value.set(later.by_value.get() || self.binder.by_value > 0);
+            let declared = later.types.get(number as usize - 1).copied().flatten();
+            let kind = ExprKind::Parameter(Parameter { number, at: span.start });
+            let expr = Expr::new(kind, declared.unwrap_or(Type::Text));
+            return Ok(Bound { expr, untyped: declared.is_none(), span });
+        }
+        let values = match self.binder.values {
+            Given::Values(values) => values,
+            _ => &[],
+        };
+        let Some((value, ty)) = number.and_then(|n| values.get(n.checked_sub(1)?)) else {
             let error = Error::new(SqlState::UndefinedParameter, format!("there is no parameter {name}"))
                 .with_hint("give its value with EXECUTE, or beside the statement's text");
             return Err(place::at(error, self.text(), span));

@@ -533,7 +533,10 @@ impl<'a> Binder<'a> {
         let ids: Vec<ColumnId> =
             fields.iter().map(|f| self.columns.add(f.name.clone(), f.ty, f.nullable)).collect();
         let without = info.has_nulls.iter().zip(&ids).filter(|(has_nulls, _)| !**has_nulls);
-        self.without_nulls.extend(without.map(|(_, id)| *id));
+        // A statement that is kept for values to come meets other data.
+        if !self.values.is_later() {
+            self.without_nulls.extend(without.map(|(_, id)| *id));
+        }
         for key in info.primary_key.iter().chain(&info.unique) {
             // A unique key with NULLs determines nothing.
             let certain = info.primary_key.as_ref() == Some(key) || key.iter().all(|k| !fields[*k].nullable);

@@ -16,6 +16,7 @@ use crate::bind::from::file_stem;
 use crate::bind::function::{arguments, called_as, listing};
 use crate::bind::scope::{Scope, nearest};
 use crate::bind::{Binder, Relation, folded};
+use crate::parameters::value_needed;
 
 impl<'a> Binder<'a> {
     /// Functions that read files, listings, and table macros.
@@ -218,7 +219,13 @@ impl<'a> Binder<'a> {
         let bound = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Values).bind(ast)?;
         match bound.expr.as_literal() {
             Some(value) => Ok((value.clone(), bound.ty())),
-            None => Err(self.error_at(Error::unsupported("only constants are supported here"), bound.span)),
+            None => {
+                let error = match bound.expr.as_parameter() {
+                    Some(parameter) => value_needed(parameter),
+                    None => Error::unsupported("only constants are supported here"),
+                };
+                Err(self.error_at(error, bound.span))
+            }
         }
     }
 }

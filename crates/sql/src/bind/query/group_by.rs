@@ -111,7 +111,7 @@ impl<'a> Binder<'a> {
             aggregates.calls.iter().map(|(id, _)| *id).chain(windows.iter().map(|w| w.id)).collect();
         for item in items {
             let used = item.expr.columns();
-            if item.expr.as_literal().is_some() || used.iter().any(|id| computed.contains(id)) {
+            if item.expr.is_given() || used.iter().any(|id| computed.contains(id)) {
                 continue;
             }
             if pending.iter().any(|p| used.contains(&p.placeholder)) {

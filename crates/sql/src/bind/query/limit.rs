@@ -175,7 +175,10 @@ impl<'a> Binder<'a> {
     /// The number of rows, or of percents, that an expression says.
     fn row_count(&mut self, ast: &'a Ast, what: &str, percent: bool) -> Result<Rows> {
         let mut binder = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Limit);
-        let bound = binder.bind(ast)?;
+        binder.binder.by_value += 1;
+        let bound = binder.bind(ast);
+        binder.binder.by_value -= 1;
+        let bound = bound?;
         let dependent = !binder.pending.is_empty();
         let span = bound.span;
         if dependent {

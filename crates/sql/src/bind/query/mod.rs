@@ -295,6 +295,10 @@ impl<'a> Binder<'a> {
             LogicalPlan::Project { input, expressions } => {
                 match expressions.iter_mut().find(|(e, _)| *e == id).map(|(_, expr)| expr) {
                     Some(expr) if expr.as_column() == Some(id) => self.retype(input, id, to, span)?,
+                    Some(expr) if expr.as_parameter().is_some() => {
+                        expr.ty = to;
+                        true
+                    }
                     Some(expr) => match expr.as_literal() {
                         Some(value) => {
                             *expr = Expr::literal(self.reread(value, to, span)?, to);
@@ -438,7 +442,7 @@ fn is_passed_on(plan: &LogicalPlan, id: ColumnId) -> bool {
         LogicalPlan::Project { input, expressions } => match expressions.iter().find(|(e, _)| *e == id) {
             Some((_, expr)) => match expr.as_column() {
                 Some(own) => own == id && is_passed_on(input, id),
-                None => expr.as_literal().is_some(),
+                None => expr.is_given(),
             },
             None => false,
         },

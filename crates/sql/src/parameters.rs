@@ -1,0 +1,218 @@
+//! Statements that are bound before their parameters have values.
+//!
+//! ```text
+//!  plan_with(text, values)    $1 is the literal that it stands for
+//!  plan_open(text, declared)  $1 is a plan::Parameter, of the type that it was declared with or that its place asks for
+//! ```
+//! A parameter without a declared type is as untyped as a quoted literal (`coerce::Bound`), and gets its type where that
+//! would be read. One that is used at several places has one type: where these ask for different ones, the first place
+//! that asks for more than a text decides, and the statement is bound once more with that type declared. What no place
+//! says anything about is TEXT.
+//!
+//! Some constructs are planned by a value: the number of rows of LIMIT, a pattern, arguments of functions that choose
+//! what is computed. The types of such parameters are told as well, and `OpenStatement::by_value` says that the statement
+//! is to be planned with each set of values.
+
+use std::cell::Cell;
+
+use plan::{Parameter, Statement, parameters};
+use syntax::tree::{Expr as Ast, ExprKind as AstKind, OperatorKind};
+use types::{Error, Result, SqlState, Type, Value};
+
+use crate::script::StatementText;
+use crate::words::folded;
+use crate::{Relations, parse, place, stack, statement};
+
+/// What is known of a statement's parameters while it is bound.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum Given<'a> {
+    /// There are none.
+    #[default]
+    Nothing,
+    /// The values of `$1`, `$2` and so on.
+    Values(&'a [(Value, Type)]),
+    /// Values come later.
+    Later(&'a Later),
+}
+
+impl Given<'_> {
+    /// Whether the statement is bound for more than one set of values, and for more than the data that is there now.
+    pub fn is_later(self) -> bool {
+        matches!(self, Given::Later(_))
+    }
+}
+
+/// Parameters whose values come later.
+pub(crate) struct Later {
+    /// By parameter, the type that it has; `None` where its place decides.
+    pub types: Vec<Option<Type>>,
+    /// A construct is planned by a parameter's value.
+    pub by_value: Cell<bool>,
+}
+
+/// A statement that is bound without values.
+#[derive(Clone, Debug)]
+pub struct OpenStatement {
+    /// With `plan::ExprKind::Parameter` where values go, each of its type in `types`.
+    pub statement: Statement,
+    /// The parameters' types, by number.
+    pub types: Vec<Type>,
+    /// A construct is planned by a parameter's value: the statement describes what runs, but is not to be run itself.
+    pub by_value: bool,
+}
+
+/// As `plan_with`, before there are values; `declared` has the parameters' types as far as they are known.
+pub fn plan_open(
+    text: &str,
+    statement: &StatementText,
+    relations: &dyn Relations,
+    declared: &[Option<Type>],
+) -> Result<OpenStatement> {
+    let own = statement.of(text);
+    stack::with_room(statement.depth(), || {
+        let tree = parse::tree(own)?;
+        let bind = |types: Vec<Option<Type>>| {
+            let later = Later { types, by_value: Cell::new(false) };
+            let bound = statement::plan(own, &tree, Some(statement), relations, Given::Later(&later))?;
+            Ok::<_, Error>((bound, later.by_value.get()))
+        };
+        let wanted = crate::markers::parameters_wanted(&crate::markers::markers(own)).max(declared.len());
+        let mut types = declared.to_vec();
+        types.resize(wanted, None);
+        let (mut bound, mut by_value) = bind(types.clone())?;
+        let mut places = parameters::of_statement(&mut bound);
+        if let Some(agreed) = agreed(&types, &places) {
+            let first = places;
+            (bound, by_value) = bind(agreed).map_err(|error| conflict(own, &first).unwrap_or(error))?;
+            places = parameters::of_statement(&mut bound);
+        }
+        let of = |at: usize| {
+            let place = places.iter().find(|(parameter, _)| parameter.number as usize == at + 1);
+            types[at].or(place.map(|(_, ty)| *ty)).unwrap_or(Type::Text)
+        };
+        let types = (0..wanted).map(of).collect();
+        Ok(OpenStatement { statement: bound, types, by_value })
+    })
+    .map_err(|error| statement.in_script(error))
+}
+
+/// The types to declare where the places of a parameter ask for different ones; `None` where they agree.
+fn agreed(declared: &[Option<Type>], places: &[(Parameter, Type)]) -> Option<Vec<Option<Type>>> {
+    let mut types = declared.to_vec();
+    let mut differ = false;
+    for (at, ty) in types.iter_mut().enumerate() {
+        let mut own: Vec<_> = places.iter().filter(|(p, _)| p.number as usize == at + 1).collect();
+        own.sort_by_key(|(parameter, _)| parameter.at);
+        let Some((_, first)) = own.first() else { continue };
+        if ty.is_none() && own.iter().any(|(_, other)| other != first) {
+            *ty = own.iter().map(|(_, ty)| *ty).find(|ty| !ty.is_text());
+            differ |= ty.is_some();
+        }
+    }
+    differ.then_some(types)
+}
+
+/// The error for a parameter that cannot have all the types that its places ask for.
+fn conflict(text: &str, places: &[(Parameter, Type)]) -> Option<Error> {
+    let mut places = places.to_vec();
+    places.sort_by_key(|(parameter, _)| (parameter.number, parameter.at));
+    let (one, other) = places
+        .iter()
+        .zip(places.iter().skip(1))
+        .find(|((p, ty), (q, other))| p.number == q.number && ty != other)?;
+    let shown = |(parameter, ty): &(Parameter, Type)| {
+        let at = place::at_offset(text, (parameter.at as usize).min(text.len()));
+        format!("{ty} at line {}, column {}", at.line, at.column)
+    };
+    let message = format!("inconsistent types deduced for parameter ${}", one.0.number);
+    let error = Error::new(SqlState::AmbiguousParameter, message)
+        .with_detail(format!("{}; {}", shown(one), shown(other)))
+        .with_hint("cast the parameter to one type at each place");
+    Some(error.at(place::at_offset(text, (other.0.at as usize).min(text.len()))))
+}
+
+/// The error for a parameter where planning needs a value.
+pub(crate) fn value_needed(parameter: Parameter) -> Error {
+    Error::unsupported(format!("the value of ${} is needed while the statement is planned", parameter.number))
+        .with_hint("such a statement is planned for each set of values, and cannot be described without them")
+}
+
+/// Functions that mean the same whatever the values of their arguments are. Others are planned by the values.
+const PLAIN: [&str; 44] = [
+    "abs",
+    "any_value",
+    "avg",
+    "bool_and",
+    "bool_or",
+    "ceil",
+    "char_length",
+    "character_length",
+    "coalesce",
+    "concat",
+    "count",
+    "exp",
+    "first",
+    "floor",
+    "greatest",
+    "ifnull",
+    "last",
+    "least",
+    "left",
+    "length",
+    "ln",
+    "lower",
+    "ltrim",
+    "max",
+    "md5",
+    "min",
+    "mod",
+    "nullif",
+    "pow",
+    "power",
+    "repeat",
+    "replace",
+    "reverse",
+    "right",
+    "rtrim",
+    "sign",
+    "sqrt",
+    "starts_with",
+    "strpos",
+    "sum",
+    "to_json",
+    "trim",
+    "upper",
+    "var_pop",
+];
+
+/// Whether parameters in an expression are to be planned by their values: where these decide what is computed, or allow
+/// for something better.
+pub(crate) fn is_by_value(ast: &Ast) -> bool {
+    use AstKind as K;
+    use OperatorKind as O;
+    match &ast.kind {
+        K::Call(call) => match call.name.names.as_slice() {
+            [name] => !PLAIN.contains(&folded(name).as_str()),
+            _ => true,
+        },
+        K::Chain(_, rest) => rest.iter().any(|(operator, _)| match &operator.kind {
+            O::Symbol(symbol) => &**symbol != "||",
+            O::Qualified(..) => true,
+            _ => false,
+        }),
+        K::Like(_)
+        | K::Special(_)
+        | K::AtTimeZone(..)
+        | K::Overlaps(..)
+        | K::Comprehension(_)
+        | K::Index(..)
+        | K::Slice(_)
+        | K::Method(..)
+        | K::Columns(_)
+        | K::Lambda(_)
+        | K::Prefix(..) => {
+            !matches!(&ast.kind, K::Prefix(operator, _) if matches!(operator.kind, O::Not | O::Minus | O::Plus))
+        }
+        _ => false,
+    }
+}
