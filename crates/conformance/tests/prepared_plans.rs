@@ -141,3 +141,30 @@ fn statements_of_connections_are_described_and_planned_once() {
     assert!(sum.parameter_types().is_none());
     assert_eq!(sum.query_row([5i64, 6], |row| row.get::<i64>(0)).unwrap(), 11);
 }
+
+#[test]
+fn a_generic_plan_saves_planning() {
+    let (_database, session) = with_table();
+    session
+        .query("CREATE TABLE names AS SELECT i AS g, 'name ' || i AS name FROM generate_series(0, 6) AS s(i)")
+        .unwrap();
+    let text = "SELECT a.name, count(*), sum(t.n) FROM t JOIN names a USING (g) JOIN names b ON b.g = t.k % 7 \
+                WHERE t.k = $1 AND t.d >= $2 AND a.name <> $3 AND b.name LIKE 'name%' GROUP BY a.name ORDER BY a.name";
+    session.query("SET plan_cache_mode = force_generic_plan").unwrap();
+    let values = |k| [big(k), (Value::text("2024-01-01"), Type::Text), (Value::text("none"), Type::Text)];
+    let total = |run: &dyn Fn(i64) -> engine::ResultSet| {
+        (1..=30).map(|k| run(k).planning()).sum::<std::time::Duration>()
+    };
+    let once = total(&|k| session.query_prepared(text, &values(k)).unwrap());
+    let each = total(&|k| session.query_with(text, &values(k)).unwrap());
+    println!("30 executions: planning {once:?} by one plan, {each:?} by values");
+    assert!(once * 2 < each, "{once:?} {each:?}");
+    for k in [1, 500, 19_999, 30_000] {
+        let (one, other) = (
+            session.query_prepared(text, &values(k)).unwrap(),
+            session.query_with(text, &values(k)).unwrap(),
+        );
+        assert_eq!(one.rows(), other.rows());
+        assert!((0..3 * one.rows()).all(|at| one.value(at / 3, at % 3) == other.value(at / 3, at % 3)));
+    }
+}
