@@ -131,6 +131,17 @@ fn explain_says_how_rows_are_handed_on() {
     let analyzed = explained(&session, &format!("EXPLAIN ANALYZE {JOINED}"));
     assert!(analyzed.contains("transferred units ") && analyzed.contains("transferred rows "), "{analyzed}");
 
+    // The pipelines are cut where it says so, and at every join's build side.
+    let pipelines = |unit: &str| {
+        set(&session, &[("unit_of_transfer", unit)]);
+        explained(&session, &format!("EXPLAIN (FORMAT pipelines) {JOINED}"))
+    };
+    let fused = pipelines("vector");
+    assert_eq!(fused.matches("offers table").count(), joins, "{fused}");
+    assert!(fused.contains("> result #0") && !fused.contains("fed by"), "{fused}");
+    let cut = pipelines("vector, probe = blocks(2)");
+    assert_eq!(cut.matches("fed by").count(), joins, "{cut}");
+
     // Rows that an edge hands on are counted once, at their operator.
     let rows_of_scan = |unit: &str| {
         set(&session, &[("unit_of_transfer", unit), ("runtime_filters", "off")]);

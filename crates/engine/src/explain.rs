@@ -50,7 +50,24 @@ impl Session {
         self.remark_decisions(&mut prepared.plan, relations);
         let (title, plan) = ("query".to_owned(), Arc::new(prepared.plan));
         parts.push(Part { title, plan, run: None, executed: Duration::ZERO });
-        Ok(rendered(&self.explained_trace(parts, prepared.planning), format))
+        match format {
+            ExplainFormat::Pipelines => self.pipelines(&parts, relations),
+            _ => Ok(rendered(&self.explained_trace(parts, prepared.planning), format)),
+        }
+    }
+
+    /// What each plan is cut into.
+    fn pipelines(&self, parts: &[Part], relations: &SessionRelations) -> Result<String> {
+        let mut text = String::new();
+        for Part { title, plan, .. } in parts {
+            let context = self.query_context(plan, relations, &[], RunAs::default())?;
+            let (_, pipelines) = operators::compose::pipelines(plan, &context)?;
+            if parts.len() > 1 {
+                text.push_str(&format!("{title}:\n"));
+            }
+            text.push_str(&pipelines.to_string());
+        }
+        Ok(text)
     }
 
     fn analyzed(

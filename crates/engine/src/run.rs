@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
+use operators::compose::{self, compose};
 use operators::context::{Conform, InsertTarget};
-use operators::{QueryContext, QueryResult, compose};
+use operators::{QueryContext, QueryResult};
 use plan::{LogicalQuery, PhysicalNode, PhysicalPlan};
 use scheduler::{Query, QueryControl, RunRecord};
 use sync::StopReason;
@@ -148,18 +149,14 @@ impl Session {
         Ok(context)
     }
 
-    /// Adds what operators decide from blocks' statistics, before anything runs, to the plan's remarks.
+    /// Adds what is decided from blocks' statistics and memory, before anything runs, to the plan's remarks.
     pub(crate) fn remark_decisions(&self, plan: &mut PhysicalPlan, relations: &SessionRelations) {
-        // Common subplans have no rows yet, so a plan that reads them may not compose: it then gets no remarks.
-        let Ok(context) = self.query_context(plan, relations, &[], RunAs::default()) else { return };
-        let context = Arc::new(context);
-        if compose(plan, &context).is_err() {
-            return;
-        }
+        let context = self.query_context(plan, relations, &[], RunAs::default());
+        let Ok(notes) = context.and_then(|context| compose::notes(plan, &context)) else { return };
         let mut open = vec![plan];
         while let Some(node) = open.pop() {
-            let notes = context.metrics.get(node.id).notes;
-            node.remarks.extend(notes.into_iter().map(|(name, value)| format!("{name} {value}")));
+            let of_node = notes.iter().filter(|(id, ..)| *id == node.id);
+            node.remarks.extend(of_node.map(|(_, name, value)| format!("{name} {value}")));
             open.extend(node.children_mut());
         }
     }

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use memory::Budget;
-use plan::{FilterId, NodeId, TableId};
+use plan::{FilterId, TableId};
 use sync::CancelToken;
 use types::stop::Place;
 use types::{Error, Result, SqlState};
@@ -14,9 +14,7 @@ use workorder::WorkContext;
 
 use crate::metrics::Metrics;
 use crate::runtime_filter::KeyFilter;
-use crate::sort::bound::{ScanBounds, TopBound};
 use crate::switches::Switches;
-use crate::transfer::edges::Edges;
 use crate::transfer::setting::TransferSetting;
 
 /// The settings that execution looks at.
@@ -99,19 +97,16 @@ pub struct QueryContext {
     pub held: Arc<AtomicU8>,
     /// Where operators put what does not fit memory; nowhere, if not given: such a query ends then.
     pub temporary: Option<Arc<dyn files::FileManager>>,
-    /// The units of transfer of the plan's edges.
-    pub edges: Edges,
     /// Rows of common subplans, which ran before.
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     /// What workers do to each batch of the result.
     pub conform: Option<Arc<Conform>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
-    scan_bounds: Mutex<ScanBounds>,
     away: crate::away::AwayStates,
 }
 
 impl QueryContext {
-    /// `plan` has to be numbered: its nodes get counters, its joins slots for filters, its edges units of transfer.
+    /// `plan` has to be numbered: its nodes get counters, its joins slots for filters.
     /// Public fields that are not arguments are empty and may be set before the context is shared.
     pub fn new(
         settings: ExecutionSettings,
@@ -132,9 +127,7 @@ impl QueryContext {
             }
             open.extend(node.children());
         }
-        let edges = Edges::of(plan, &settings, crate::spill::room(&budget));
         QueryContext {
-            edges,
             settings,
             environment,
             budget,
@@ -148,7 +141,6 @@ impl QueryContext {
             materialized: vec![],
             conform: None,
             filters,
-            scan_bounds: Mutex::default(),
             away: Default::default(),
         }
     }
@@ -201,18 +193,6 @@ impl QueryContext {
     /// The filter, once its join's build side is complete and if it is worth applying.
     pub fn filter(&self, id: FilterId) -> Option<&Arc<KeyFilter>> {
         self.filters.get(&id).and_then(OnceLock::get)
-    }
-
-    /// The scan `node` is to drop rows that a top-k above it has no use for, by its fetched column `column`.
-    pub fn bound_scan(&self, node: NodeId, column: usize, bound: Arc<TopBound>) {
-        let mut bounds = self.scan_bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        bounds.entry(node).or_default().push((column, bound));
-    }
-
-    /// The bounds of the scan `node`; asked once, when it is made.
-    pub fn scan_bounds(&self, node: NodeId) -> Vec<(usize, Arc<TopBound>)> {
-        let bounds = self.scan_bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        bounds.get(&node).cloned().unwrap_or_default()
     }
 
     /// The query stands still: memory that is only read goes to a file, where there may be one. The file is part of

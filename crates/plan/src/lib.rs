@@ -16,6 +16,7 @@ pub mod logical;
 pub mod modification;
 pub mod parameters;
 pub mod physical;
+pub mod pipeline;
 pub mod places;
 pub mod print;
 pub mod program;

@@ -189,6 +189,8 @@ pub enum ExplainFormat {
     Dot,
     /// One page that needs no other file.
     Html,
+    /// The pipelines that the plan is cut into; of plans that do not run.
+    Pipelines,
 }
 
 impl ExplainFormat {
@@ -199,6 +201,7 @@ impl ExplainFormat {
             "json" => ExplainFormat::Json,
             "dot" | "graphviz" => ExplainFormat::Dot,
             "html" => ExplainFormat::Html,
+            "pipelines" => ExplainFormat::Pipelines,
             _ => return None,
         })
     }

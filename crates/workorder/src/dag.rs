@@ -97,32 +97,35 @@ impl Dag {
 
     /// The segments, producers before consumers; fails on a broken plan.
     pub fn topological_order(&self) -> Result<Vec<SegmentId>, DagError> {
-        let count = self.segments.len();
-        let mut producers_left = vec![0usize; count];
-        let mut consumers: Vec<Vec<u32>> = vec![Vec::new(); count];
-        for edge in &self.edges {
-            if edge.producer.index() >= count || edge.consumer.index() >= count {
-                return Err(DagError::UnknownSegment { edge: *edge, segments: count });
+        topological_order(self.segments.len(), &self.edges)
+    }
+}
+
+/// So many segments, producers before consumers; fails where an edge's end does not exist or edges form a cycle.
+pub fn topological_order(count: usize, edges: &[Edge]) -> Result<Vec<SegmentId>, DagError> {
+    let mut producers_left = vec![0usize; count];
+    let mut consumers: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for edge in edges {
+        if edge.producer.index() >= count || edge.consumer.index() >= count {
+            return Err(DagError::UnknownSegment { edge: *edge, segments: count });
+        }
+        producers_left[edge.consumer.index()] += 1;
+        consumers[edge.producer.index()].push(edge.consumer.0);
+    }
+    let mut ready: VecDeque<u32> = (0..count as u32).filter(|&id| producers_left[id as usize] == 0).collect();
+    let mut order = Vec::with_capacity(count);
+    while let Some(id) = ready.pop_front() {
+        order.push(SegmentId(id));
+        for &consumer in &consumers[id as usize] {
+            producers_left[consumer as usize] -= 1;
+            if producers_left[consumer as usize] == 0 {
+                ready.push_back(consumer);
             }
-            producers_left[edge.consumer.index()] += 1;
-            consumers[edge.producer.index()].push(edge.consumer.0);
         }
-        let mut ready: VecDeque<u32> =
-            (0..count as u32).filter(|&id| producers_left[id as usize] == 0).collect();
-        let mut order = Vec::with_capacity(count);
-        while let Some(id) = ready.pop_front() {
-            order.push(SegmentId(id));
-            for &consumer in &consumers[id as usize] {
-                producers_left[consumer as usize] -= 1;
-                if producers_left[consumer as usize] == 0 {
-                    ready.push_back(consumer);
-                }
-            }
-        }
-        match producers_left.iter().position(|&left| left > 0) {
-            None => Ok(order),
-            Some(segment) => Err(DagError::Cycle { segment: SegmentId(segment as u32) }),
-        }
+    }
+    match producers_left.iter().position(|&left| left > 0) {
+        None => Ok(order),
+        Some(segment) => Err(DagError::Cycle { segment: SegmentId(segment as u32) }),
     }
 }
 

@@ -21,7 +21,7 @@ mod segment;
 mod transfer;
 
 pub use context::{Host, WorkContext};
-pub use dag::{Dag, DagError, Edge, EdgeKind};
+pub use dag::{Dag, DagError, Edge, EdgeKind, topological_order};
 pub use near::Near;
 pub use range::{OrderRange, parallelism};
 pub use record::OrderRecord;

@@ -57,7 +57,9 @@ impl Session {
         Some(match (procedure, values.as_slice()) {
             ("explain_query", [id]) => trace(id)?.map(|trace| explained(&trace, ExplainFormat::Text)),
             ("explain_query", [id, format]) => {
-                let format = ExplainFormat::named(&format.as_text()?.to_ascii_lowercase())?;
+                let format = ExplainFormat::named(&format.as_text()?.to_ascii_lowercase());
+                // Pipelines are no part of what is kept.
+                let format = format.filter(|format| *format != ExplainFormat::Pipelines)?;
                 trace(id)?.map(|trace| explained(&trace, format))
             }
             ("write_trace", [id, path]) => {
@@ -104,7 +106,7 @@ impl Session {
 /// A trace in one of EXPLAIN's formats.
 pub(crate) fn rendered(trace: &QueryTrace, format: ExplainFormat) -> String {
     match format {
-        ExplainFormat::Text => trace::explain_text(trace),
+        ExplainFormat::Text | ExplainFormat::Pipelines => trace::explain_text(trace),
         ExplainFormat::Json => trace::explain_json(trace),
         ExplainFormat::Dot => trace::dot(trace),
         ExplainFormat::Html => trace::html(trace),

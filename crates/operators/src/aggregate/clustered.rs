@@ -17,14 +17,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hash::aggregate::{AccumulatorKind, FrozenKeys, GroupTable, KeyBatch, RowGroups, Runs, States};
-use plan::{Expr, ExprKind, FetchOutput, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
-use types::{Physical, Result, Type};
+use plan::{
+    Expr, ExprKind, FetchOutput, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan, TableId,
+};
+use types::{Error, Physical, Result, Type};
 use vector::{Batch, Data, Vector};
 
 use super::Aggregate;
+use super::calls::Calls;
 use super::source::AggregateSource;
+use crate::compose::Circumstances;
+use crate::compose::decide::BlockStatistics;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Transform, Work, local_state};
+use crate::transfer::edges::Edges;
 
 /// A block keeps at least this share of its key range for itself, or it is not counted as clustered.
 const OWN_SHARE_MIN: f64 = 0.5;
@@ -55,40 +61,16 @@ struct Rest {
 }
 
 impl Clustered {
-    /// The aggregation block by block, if its key is clustered and it is worth it.
+    /// The aggregation of `plan` block by block of the table, whose column its key is.
     pub fn of(
-        aggregate: &Arc<Aggregate>,
         plan: &PhysicalPlan,
         query: &QueryContext,
-    ) -> Result<Option<Arc<Clustered>>> {
-        let PhysicalNode::Aggregate { input, groups, .. } = &plan.node else { return Ok(None) };
-        let [Expr { kind: ExprKind::Input(key), .. }] = groups.as_slice() else { return Ok(None) };
-        if !query.settings.switches.clustered_keys
-            || !aggregate.single_integer_key()
-            || aggregate.keeps_order_of_input()
-        {
-            return Ok(None);
-        }
-        let Some((table, column)) = scanned_column(input, *key, query) else { return Ok(None) };
-        let data = &query.table(table)?.data;
-        if data.statistics(column).null_count > 0 {
-            return Ok(None);
-        }
-        let Some(own) = data.zones().bounds(column).and_then(|(least, greatest)| own_keys(least, greatest))
-        else {
-            return Ok(None);
-        };
-        if plan.estimated_rows < own.len() as f64 * GROUPS_PER_BLOCK_MIN {
-            return Ok(None);
-        }
-        // The groups of a block are held until it ends, and cannot leave memory.
-        let held =
-            plan.estimated_rows / own.len().max(1) as f64 * GROUP_BYTES * workorder::parallelism() as f64;
-        if query.temporary.is_some() && held > query.budget.available() as f64 / 8.0 {
-            return Ok(None);
-        }
-        query.metrics.state(plan.id, "groups by", "clustered key, block by block");
-        Ok(Some(Clustered::new(aggregate.clone(), own)))
+        table: TableId,
+        column: usize,
+    ) -> Result<Arc<Clustered>> {
+        let own = query.bounds(table, column).and_then(|(least, greatest)| own_keys(least, greatest));
+        let own = own.ok_or_else(|| Error::internal("groups by a column that is not clustered"))?;
+        Ok(Clustered::new(Aggregate::new(plan, query)?, own))
     }
     /// `own` has the keys that belong to each block alone.
     pub(super) fn new(aggregate: Arc<Aggregate>, own: Vec<OwnKeys>) -> Arc<Clustered> {
@@ -118,45 +100,67 @@ impl Clustered {
     }
 }
 
-impl Aggregate {
-    /// Some aggregate depends on the order in which values come, over all units.
-    fn keeps_order_of_input(&self) -> bool {
-        let ordered = |kind: &AccumulatorKind| {
-            matches!(kind, AccumulatorKind::Concatenation { .. } | AccumulatorKind::Arrival { .. })
-        };
-        self.spec.arguments.iter().any(|a| a.accumulators.iter().any(ordered))
+/// The table and its column that the only key of an aggregation is, if blocks are clustered by it and it is worth it.
+pub(crate) fn by_block(
+    plan: &PhysicalPlan,
+    edges: &Edges,
+    circumstances: &Circumstances<'_>,
+) -> Option<(TableId, usize)> {
+    let PhysicalNode::Aggregate { input, groups, aggregates } = &plan.node else { return None };
+    let [Expr { kind: ExprKind::Input(key), ty }] = groups.as_slice() else { return None };
+    let integer = matches!(ty.physical(), Physical::I16 | Physical::I32 | Physical::I64);
+    if !circumstances.settings.switches.clustered_keys || !integer {
+        return None;
     }
+    let (table, column) = scanned_column(input, *key, edges)?;
+    let (least, greatest) = circumstances.statistics.bounds(table, column)?;
+    let states = Calls::new(groups, aggregates).states;
+    if states.arguments.iter().any(|a| a.distinct || a.accumulators.iter().any(keeps_order_of_input)) {
+        return None;
+    }
+    let blocks = least.len();
+    if plan.estimated_rows < blocks as f64 * GROUPS_PER_BLOCK_MIN {
+        return None;
+    }
+    // The groups of a block are held until it ends, and cannot leave memory.
+    let held = plan.estimated_rows / blocks.max(1) as f64 * GROUP_BYTES * circumstances.threads as f64;
+    let memory = circumstances.memory;
+    if memory.has_files && held > memory.available as f64 / 8.0 {
+        return None;
+    }
+    own_keys(least, greatest).map(|_| (table, column))
+}
+
+/// The state depends on the order in which values come, over all units.
+fn keeps_order_of_input(kind: &AccumulatorKind) -> bool {
+    matches!(kind, AccumulatorKind::Concatenation { .. } | AccumulatorKind::Arrival { .. })
 }
 
 /// The table's column that input column `column` of a pipeline is, rows of a unit being those of a block, as
 /// they are where all that lies between runs inside the scan's work orders.
-fn scanned_column(
-    plan: &PhysicalPlan,
-    column: usize,
-    query: &QueryContext,
-) -> Option<(plan::TableId, usize)> {
+fn scanned_column(plan: &PhysicalPlan, column: usize, edges: &Edges) -> Option<(TableId, usize)> {
     use PhysicalJoinKind as K;
-    if !query.edges.is_fused(plan.id) {
+    if !edges.is_fused(plan.id) {
         return None;
     }
     match &plan.node {
         PhysicalNode::TableScan { table, columns, projection, .. } => {
             Some((*table, *columns.get(*projection.get(column)?)?))
         }
-        PhysicalNode::Filter { input, .. } => scanned_column(input, column, query),
+        PhysicalNode::Filter { input, .. } => scanned_column(input, column, edges),
         PhysicalNode::Project { input, expressions } => match expressions.get(column)?.kind {
-            ExprKind::Input(at) => scanned_column(input, at, query),
+            ExprKind::Input(at) => scanned_column(input, at, edges),
             _ => None,
         },
         PhysicalNode::Fetch { input, output, .. } => match *output.get(column)? {
-            FetchOutput::Input(at) => scanned_column(input, at, query),
+            FetchOutput::Input(at) => scanned_column(input, at, edges),
             FetchOutput::Late { .. } => None,
         },
         PhysicalNode::HashJoin { probe, kind, output, .. } => {
             let probe_only =
                 matches!(kind, K::Inner | K::ProbeOuter | K::ProbeSemi | K::ProbeAnti | K::ProbeMark);
             match output.get(column)? {
-                JoinOutput::Probe(at) if probe_only => scanned_column(probe, *at, query),
+                JoinOutput::Probe(at) if probe_only => scanned_column(probe, *at, edges),
                 _ => None,
             }
         }

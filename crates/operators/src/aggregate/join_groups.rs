@@ -26,10 +26,12 @@ use types::{Error, Result, Type};
 use vector::{Batch, Data, Vector};
 
 use super::calls::{ArgumentInput, Calls};
+use crate::compose::Circumstances;
 use crate::context::QueryContext;
 use crate::hash_join::HashJoin;
 use crate::hash_join::partners::Partners;
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
+use crate::transfer::edges::Edges;
 
 /// Rows to be joined for each build row, at least: the states of unmatched build rows are wasted.
 const ROWS_PER_GROUP_MIN: f64 = 1.0;
@@ -137,10 +139,23 @@ impl Shape<'_> {
     }
 }
 
-impl JoinGroups {
-    /// The aggregation on the build rows of the join right below it, if its groups are these and it is worth it.
-    pub fn of(plan: &PhysicalPlan, query: &QueryContext) -> Result<Option<Arc<JoinGroups>>> {
-        let PhysicalNode::Aggregate { input, groups, aggregates } = &plan.node else { return Ok(None) };
+/// An aggregation whose groups are the build rows of the join right below it.
+struct ByBuildRow<'a> {
+    join: &'a PhysicalPlan,
+    build: &'a PhysicalPlan,
+    outer: bool,
+    /// How many groups there are, of `from_build`.
+    groups: usize,
+    /// Build columns: the groups, and what they carry.
+    from_build: Vec<usize>,
+    /// For each aggregate the build column that it is; the others are `calls`.
+    made: Vec<Option<usize>>,
+    calls: Vec<AggregateCall>,
+}
+
+impl ByBuildRow<'_> {
+    fn of(plan: &PhysicalPlan) -> Option<ByBuildRow<'_>> {
+        let PhysicalNode::Aggregate { input, groups, aggregates } = &plan.node else { return None };
         let PhysicalNode::HashJoin {
             probe,
             build,
@@ -155,30 +170,21 @@ impl JoinGroups {
             ..
         } = &input.node
         else {
-            return Ok(None);
+            return None;
         };
-        let outer = *kind == Kind::BuildOuter;
-        let few = build.estimated_rows <= BUILD_ROWS_MAX
-            && input.estimated_rows >= build.estimated_rows * ROWS_PER_GROUP_MIN;
-        // States by build row cannot leave memory, and neither can the join below them.
-        let limit = query.settings.operator_bytes.map_or(query.budget.limit() as f64, |bytes| bytes as f64);
-        let fits = query.temporary.is_none() || build.estimated_rows * ROW_BYTES < limit / 8.0;
-        let fused = query.settings.switches.fused_join_aggregate && query.edges.is_fused(input.id);
-        if !fused || groups.is_empty() || !few || !fits {
-            return Ok(None);
+        if groups.is_empty() {
+            return None;
         }
+        let outer = *kind == Kind::BuildOuter;
         let shape = Shape { output, build, probe, probe_keys, build_keys, outer };
-        let Some(group_columns) = groups.iter().map(|g| shape.build_column(g)).collect::<Option<Vec<_>>>()
-        else {
-            return Ok(None);
-        };
+        let group_columns = groups.iter().map(|g| shape.build_column(g)).collect::<Option<Vec<_>>>()?;
         // Build rows without a key may be several, and come out in an outer join: as groups they would be one.
         let is_group = |key: &Expr| match Shape::input(key) {
             Some(at) => group_columns.contains(&at) && !(outer && build.output[at].nullable),
             None => false,
         };
         if !build_keys.iter().all(is_group) {
-            return Ok(None);
+            return None;
         }
         let mut from_build = group_columns;
         let mut calls = Vec::new();
@@ -189,16 +195,38 @@ impl JoinGroups {
             if let Some(column) = column {
                 made.push(Some(column));
                 from_build.push(column);
-            } else if let Some(call) = shape.call(call) {
-                made.push(None);
-                calls.push(call);
             } else {
-                return Ok(None);
+                made.push(None);
+                calls.push(shape.call(call)?);
             }
         }
-        let join = HashJoin::keeping(input, query, &from_build)?;
-        query.metrics.state(plan.id, "groups by", "build rows of the join");
-        Ok(Some(Self::new(plan.id, join, outer, (&from_build[..groups.len()], &made), calls)?))
+        Some(ByBuildRow { join: input, build, outer, groups: groups.len(), from_build, made, calls })
+    }
+}
+
+/// Whether an aggregation's groups are the build rows of the join right below it, and it is worth it.
+pub(crate) fn pays(plan: &PhysicalPlan, edges: &Edges, circumstances: &Circumstances<'_>) -> bool {
+    let Circumstances { settings, memory, .. } = circumstances;
+    if !settings.switches.fused_join_aggregate {
+        return false;
+    }
+    let Some(ByBuildRow { join, build, .. }) = ByBuildRow::of(plan) else { return false };
+    let few = build.estimated_rows <= BUILD_ROWS_MAX
+        && join.estimated_rows >= build.estimated_rows * ROWS_PER_GROUP_MIN;
+    // States by build row cannot leave memory, and neither can the join below them.
+    let limit = settings.operator_bytes.map_or(memory.limit as f64, |bytes| bytes as f64);
+    let fits = !memory.has_files || build.estimated_rows * ROW_BYTES < limit / 8.0;
+    few && fits && edges.is_fused(join.id)
+}
+
+impl JoinGroups {
+    /// The aggregation on the build rows of the join right below it, whose groups have to be these.
+    pub fn of(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<JoinGroups>> {
+        let by_row = ByBuildRow::of(plan);
+        let by_row = by_row.ok_or_else(|| Error::internal("groups that are not a join's build rows"))?;
+        let ByBuildRow { join, outer, groups, from_build, made, calls, .. } = by_row;
+        let join = HashJoin::keeping(join, query, &from_build)?;
+        Self::new(plan.id, join, outer, (&from_build[..groups], &made), calls)
     }
 
     fn new(

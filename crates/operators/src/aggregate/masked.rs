@@ -14,15 +14,17 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use expr::Program;
 use hash::aggregate::{MaskedGroups, MaskedPart, States};
-use plan::{ExprKind, PhysicalNode, PhysicalPlan};
-use types::Result;
+use plan::{Expr, ExprKind, PhysicalNode, PhysicalPlan};
+use types::{Error, Result};
 use vector::{Batch, Codes, Data, Meaning, Vector};
 
 use super::Aggregate;
+use super::calls::Calls;
+use super::cells::CellArguments;
 use super::local::{Index, LocalGroups};
 use super::products::Factors;
-use crate::context::QueryContext;
-use crate::switches::Switches;
+use crate::compose::Circumstances;
+use crate::transfer::edges::Edges;
 
 /// More groups in one block than this are numbered row by row.
 const GROUPS_MAX: usize = 32;
@@ -43,28 +45,46 @@ pub struct CodesWanted {
 }
 
 impl CodesWanted {
-    /// `None` when this aggregation cannot work on codes, or must not.
-    pub fn of(aggregate: &Aggregate, plan: &PhysicalPlan, query: &QueryContext) -> Option<Arc<CodesWanted>> {
-        let PhysicalNode::Aggregate { input, groups, .. } = &plan.node else { return None };
-        let PhysicalNode::TableScan { .. } = &input.node else { return None };
-        let Switches { aggregates_on_codes, predicates_on_codes, cell_sums, .. } = query.settings.switches;
-        if !aggregates_on_codes || !predicates_on_codes {
-            return None;
-        }
-        let masks = simd::masks_pay() && plan.estimated_rows <= GROUPS_EXPECTED_MAX;
-        let cells = cell_sums
-            && plan.estimated_rows <= CELL_GROUPS_EXPECTED_MAX
-            && aggregate.cells.as_ref().is_some_and(|cells| cells.pays(masks));
-        if !masks && !cells {
-            return None;
-        }
-        if !aggregate.spec.is_sums() || aggregate.arguments.iter().any(|a| a.filter.is_some()) {
-            return None;
-        }
-        let key = |e: &plan::Expr| if let ExprKind::Input(at) = e.kind { Some(at) } else { None };
-        let keys = groups.iter().map(key).collect::<Option<Vec<usize>>>()?;
-        Some(Arc::new(CodesWanted { keys, cells, masks, refused: AtomicBool::new(false) }))
+    /// What an aggregation wants that `codes` has decided about.
+    pub(super) fn of(plan: &PhysicalPlan, codes: plan::pipeline::Codes) -> Result<Arc<CodesWanted>> {
+        let keys = match &plan.node {
+            PhysicalNode::Aggregate { groups, .. } => keys(groups),
+            _ => None,
+        };
+        let keys = keys.ok_or_else(|| Error::internal("an aggregation on codes of no columns"))?;
+        let plan::pipeline::Codes { cells, masks, .. } = codes;
+        Ok(Arc::new(CodesWanted { keys, cells, masks, refused: AtomicBool::new(false) }))
     }
+}
+
+/// How an aggregation works on the codes of the scan right below it; `None` when it cannot, or must not.
+pub(crate) fn codes(
+    plan: &PhysicalPlan,
+    edges: &Edges,
+    circumstances: &Circumstances<'_>,
+) -> Option<plan::pipeline::Codes> {
+    let PhysicalNode::Aggregate { input, groups, aggregates } = &plan.node else { return None };
+    let PhysicalNode::TableScan { .. } = &input.node else { return None };
+    let settings = circumstances.settings;
+    let few = plan.estimated_rows <= CELL_GROUPS_EXPECTED_MAX.max(GROUPS_EXPECTED_MAX);
+    if !settings.switches.aggregates_on_codes || !settings.switches.predicates_on_codes || !few || !edges.is_fused(input.id) {
+        return None;
+    }
+    keys(groups)?;
+    let calls = Calls::new(groups, aggregates);
+    if !calls.states.is_sums() || calls.arguments.iter().any(|a| a.filter.is_some()) {
+        return None;
+    }
+    let masks = circumstances.masks_pay && plan.estimated_rows <= GROUPS_EXPECTED_MAX;
+    let cells = settings.switches.cell_sums
+        && plan.estimated_rows <= CELL_GROUPS_EXPECTED_MAX
+        && CellArguments::of(&calls, input).is_some_and(|cells| cells.pays(masks));
+    (masks || cells).then_some(plan::pipeline::Codes { aggregate: plan.id, cells, masks })
+}
+
+/// The input columns that keys are.
+fn keys(groups: &[Expr]) -> Option<Vec<usize>> {
+    groups.iter().map(|e| if let ExprKind::Input(at) = e.kind { Some(at) } else { None }).collect()
 }
 
 /// The groups that a worker found among the codes of the present block.

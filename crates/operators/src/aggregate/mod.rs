@@ -21,11 +21,11 @@
 
 mod calls;
 mod cells;
-mod clustered;
+pub(crate) mod clustered;
 mod distinct;
-mod join_groups;
+pub(crate) mod join_groups;
 mod local;
-mod masked;
+pub(crate) mod masked;
 mod merge;
 mod ordered;
 mod partition;
@@ -39,6 +39,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use expr::Program;
 use hash::aggregate::{Finish, KeyColumn, KeyLayout, StateSpec};
+use plan::pipeline::Codes;
 use plan::{Expr, ExprKind, NodeId, PhysicalNode, PhysicalPlan};
 use types::{Error, Physical, Result, Type};
 
@@ -175,16 +176,11 @@ impl Aggregate {
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
         Arc::new(local::AggregateSink(self.clone()))
     }
-    /// The request of this aggregation to the scan right below it, if it can work on codes; to be asked once.
-    pub fn wants_codes(&self, plan: &PhysicalPlan, query: &QueryContext) -> Option<Arc<CodesWanted>> {
-        let wanted = CodesWanted::of(self, plan, query)?;
-        let how = if wanted.cells { "cells or masks" } else { "masks" };
-        query.metrics.state(
-            plan.id,
-            "groups by",
-            format!("{how}, sums on codes where most rows of a block are selected"),
-        );
-        Some(self.codes_wanted.get_or_init(|| wanted).clone())
+    /// The request of this aggregation to the scan right below it, whose codes it works on. `plan` is the
+    /// aggregation's.
+    pub fn on_codes(&self, plan: &PhysicalPlan, codes: Codes) -> Result<Arc<CodesWanted>> {
+        let wanted = CodesWanted::of(plan, codes)?;
+        Ok(self.codes_wanted.get_or_init(|| wanted).clone())
     }
     /// Brings the workers' groups together, once the sink has finished.
     pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {

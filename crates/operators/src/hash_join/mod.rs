@@ -51,10 +51,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use expr::Program;
-use plan::{FilterId, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
+use plan::{FilterId, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan, Ranges};
 use types::{Error, Result, Type};
 
-use crate::context::QueryContext;
+use crate::context::{ExecutionSettings, QueryContext};
 use crate::pipeline::{Sink, Source, Step, Transform};
 use crate::range_join::terms::RangeTerms;
 use assemble::Assembly;
@@ -102,9 +102,9 @@ pub struct HashJoin {
 }
 
 impl HashJoin {
-    /// `plan` has to be a HashJoin node. Also decides whether kept columns may go into the table, and whether the
-    /// sides may spill.
-    pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<HashJoin>> {
+    /// `plan` has to be a HashJoin node, whose sides may go to files if `can_spill`. Also decides whether kept columns
+    /// may go into the table.
+    pub fn new(plan: &PhysicalPlan, query: &QueryContext, can_spill: bool) -> Result<Arc<HashJoin>> {
         let join = Self::plan(plan, query, &[])?;
         let may_hold_payload = query.settings.switches.table_payload
             && matches!(&plan.node, PhysicalNode::HashJoin { build_unique: true, .. })
@@ -112,9 +112,30 @@ impl HashJoin {
             && join.residual.is_none()
             && !join.looks_at_unknown_pairs()
             && payload::may_fit(&join.columns.kept_types);
-        // A pair of rows whose comparison is NULL may be in any two partitions.
-        let can_spill = query.temporary.is_some() && !join.looks_at_unknown_pairs();
         Ok(Arc::new(HashJoin { may_hold_payload, can_spill, ..join }))
+    }
+
+    /// Whether the sides of this hash join can be taken apart into partitions.
+    pub fn may_go_to_files(plan: &PhysicalPlan) -> bool {
+        match &plan.node {
+            // A pair of rows whose comparison is NULL may be in any two partitions.
+            PhysicalNode::HashJoin { null_aware, residual, build_keys, .. } => {
+                !looks_at_unknown_pairs(*null_aware, residual.is_some(), build_keys.len())
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether this hash join searches the rows of crowded keys by a range.
+    pub fn searches_crowded_keys(plan: &PhysicalPlan, settings: &ExecutionSettings) -> bool {
+        match &plan.node {
+            PhysicalNode::HashJoin { probe, residual: Some(residual), null_aware, .. } => {
+                settings.range_joins
+                    && !*null_aware
+                    && Ranges::of_inputs(residual, probe.output.len()).is_some()
+            }
+            _ => false,
+        }
     }
 
     /// A join that keeps the build columns `also` in addition to those that it puts out.
@@ -241,7 +262,7 @@ impl HashJoin {
     }
     /// Pairs whose comparison is NULL are looked at one by one.
     fn looks_at_unknown_pairs(&self) -> bool {
-        self.null_aware && (self.residual.is_some() || self.key_types.len() > 1)
+        looks_at_unknown_pairs(self.null_aware, self.residual.is_some(), self.key_types.len())
     }
     /// Build rows with a NULL key are kept: they come out, or they are compared.
     fn keeps_null_keys(&self) -> bool {
@@ -270,6 +291,11 @@ impl HashJoin {
             drop((built, leftovers));
         }
     }
+}
+
+/// Whether two facts about the list do not say all of a null-aware join (see the head of this file).
+fn looks_at_unknown_pairs(null_aware: bool, has_residual: bool, keys: usize) -> bool {
+    null_aware && (has_residual || keys > 1)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

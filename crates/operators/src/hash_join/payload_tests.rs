@@ -94,7 +94,7 @@ fn build_columns_in_the_table_come_out_as_they_went_in() {
                 ..ExecutionSettings::default()
             };
             let query = query(settings, &plan);
-            let join = HashJoin::new(&plan, &query).unwrap();
+            let join = HashJoin::new(&plan, &query, false).unwrap();
             let parts = Parts {
                 sink: join.build_sink(),
                 steps: vec![join.build_step()],

@@ -82,7 +82,7 @@ fn measure(
             ExecutionSettings { switches: switches(dense_keys, false), ..ExecutionSettings::default() },
             &plan,
         );
-        let join = HashJoin::new(&plan, &query).unwrap();
+        let join = HashJoin::new(&plan, &query, false).unwrap();
         let context = WorkContext::detached();
         let work = Work { query: &query, context: &context };
         let sink = join.build_sink();

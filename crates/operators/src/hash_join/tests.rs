@@ -426,7 +426,7 @@ fn check(case: Case, keys: &[Type], probe: &Side, build: &Side, what: &str, rand
         ..ExecutionSettings::default()
     };
     let query = query(settings, &plan);
-    let join = HashJoin::new(&plan, &query).unwrap();
+    let join = HashJoin::new(&plan, &query, false).unwrap();
     let parts = Parts {
         sink: join.build_sink(),
         steps: std::iter::once(join.build_step()).chain(join.group_step()).collect(),
@@ -604,7 +604,7 @@ fn a_large_build_is_partitioned() {
             ExecutionSettings { switches: switches(dense_keys, false), ..ExecutionSettings::default() },
             &plan,
         );
-        let join = HashJoin::new(&plan, &query).unwrap();
+        let join = HashJoin::new(&plan, &query, false).unwrap();
         let context = WorkContext::detached();
         let work = Work { query: &query, context: &context };
         let sink = join.build_sink();

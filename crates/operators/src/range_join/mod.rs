@@ -111,13 +111,17 @@ impl RangeJoin {
     pub fn build_sink(self: &Arc<Self>) -> Arc<dyn Sink> {
         Arc::new(build::BuildSink(self.clone()))
     }
-    /// Sorts it and puts it together, one after the other; with what they do.
-    pub fn build_steps(self: &Arc<Self>) -> [(&'static str, Arc<dyn Step>); 3] {
-        [
-            ("sort chunks", Arc::new(build::SortStep(self.clone()))),
-            ("sort ranges", Arc::new(build::MergeStep(self.clone()))),
-            ("place rows", Arc::new(build::PlaceStep(self.clone()))),
-        ]
+    /// Sorts chunks of it, once it is collected.
+    pub fn sort_step(self: &Arc<Self>) -> Arc<dyn Step> {
+        Arc::new(build::SortStep(self.clone()))
+    }
+    /// Merges the chunks by ranges of keys, once they are sorted.
+    pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {
+        Arc::new(build::MergeStep(self.clone()))
+    }
+    /// Puts the rows into that order, once it is known.
+    pub fn place_step(self: &Arc<Self>) -> Arc<dyn Step> {
+        Arc::new(build::PlaceStep(self.clone()))
     }
     /// Searches the build side for probe batches; all steps have to be done.
     pub fn probe(self: &Arc<Self>) -> Arc<dyn Transform> {

@@ -117,7 +117,7 @@ fn range_join(
     let join = RangeJoin::new(&plan).unwrap();
     let parts = Parts {
         sink: join.build_sink(),
-        steps: join.build_steps().into_iter().map(|(_, step)| step).collect(),
+        steps: vec![join.sort_step(), join.merge_step(), join.place_step()],
         probe: join.probe(),
         emits: join.probe_emits(),
         build_rows: join.build_rows(),
@@ -261,7 +261,7 @@ fn crowded_keys_of_hash_joins_are_searched_by_two_keys() {
                     let limit = if random.chance(50) { 7 } else { 1000 };
                     let settings = ExecutionSettings { batch_rows: limit, ..ExecutionSettings::default() };
                     let query = query(settings, &plan);
-                    let join = HashJoin::new(&plan, &query).unwrap();
+                    let join = HashJoin::new(&plan, &query, false).unwrap();
                     let parts = Parts {
                         sink: join.build_sink(),
                         steps: std::iter::once(join.build_step()).chain(join.group_step()).collect(),

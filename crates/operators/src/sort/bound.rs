@@ -10,7 +10,6 @@
 //! equals the bound stay: the other keys, or the order of the input, decide. (Shared bounds for top-k: Kossmann and
 //! Carey, Reducing the Braking Distance of an SQL Query Engine, VLDB 1998, are its ancestors.)
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use plan::{
@@ -120,9 +119,6 @@ fn source(plan: &PhysicalPlan, column: usize) -> Option<(NodeId, usize)> {
         _ => None,
     }
 }
-
-/// Bounds by scan: where `Sort` leaves them for the scans that are made after it.
-pub type ScanBounds = std::collections::HashMap<NodeId, Vec<(usize, Arc<TopBound>)>>;
 
 #[cfg(test)]
 mod tests {

@@ -51,19 +51,13 @@ pub struct Sort {
 }
 
 impl Sort {
-    /// To be made before the scans below it: it leaves its bound for them.
-    pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<Sort>> {
-        let PhysicalNode::Sort { input, keys, limit } = &plan.node else {
+    /// With `bounds` it tightens a bound for a scan (`bounded_scan`).
+    pub fn new(plan: &PhysicalPlan, bounds: bool) -> Result<Arc<Sort>> {
+        let PhysicalNode::Sort { keys, limit, .. } = &plan.node else {
             return Err(Error::internal("not a sort"));
         };
-        let is_top = limit.is_some_and(|k| k <= TOP_ROWS_MAX);
-        let scan = bound::scan_of(input, keys).filter(|_| is_top && query.settings.switches.top_k_bound);
-        let bound = scan.map(|(scan, column)| {
-            let bound = Arc::new(TopBound::new(keys.first().is_some_and(|k| k.descending)));
-            query.bound_scan(scan, column, bound.clone());
-            query.metrics.state(scan, "top-k bound", "of the sort above drops rows and blocks");
-            bound
-        });
+        let descending = keys.first().is_some_and(|k| k.descending);
+        let bound = bounds.then(|| Arc::new(TopBound::new(descending)));
         let expressions: Vec<Expr> = keys.iter().map(|k| k.expr.clone()).collect();
         Ok(Arc::new(Sort {
             node: plan.id,
@@ -76,6 +70,20 @@ impl Sort {
             external: external::ExternalState::default(),
             top: top::TopState::default(),
         }))
+    }
+    /// The scan that a top-k's worst row can drop rows in, and the position of the first key among its fetched
+    /// columns.
+    pub fn bounded_scan(plan: &PhysicalPlan) -> Option<(NodeId, usize)> {
+        match &plan.node {
+            PhysicalNode::Sort { input, keys, limit: Some(limit) } if *limit <= TOP_ROWS_MAX => {
+                bound::scan_of(input, keys)
+            }
+            _ => None,
+        }
+    }
+    /// What it tells the scan, if it does.
+    pub fn bound(&self) -> Option<Arc<TopBound>> {
+        self.bound.clone()
     }
     fn is_top(&self) -> bool {
         self.limit.is_some_and(|k| k <= TOP_ROWS_MAX)

@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 
 use expr::Predicate;
 use plan::{Expr, ExprKind, FilterId, NodeId, PhysicalNode, PhysicalPlan, ROW_REFERENCE};
-use types::{Error, PredicateTree, Result, Sample};
+use types::{ColumnPredicate, Error, PredicateTree, Result, Sample};
 
 use crate::aggregate::CodesWanted;
 use crate::context::QueryContext;
@@ -56,6 +56,9 @@ pub struct TableScan {
     codes: Option<Arc<CodesWanted>>,
     wanted: Wanted,
 }
+
+/// The name of the note that says how many partitions are left.
+pub(crate) const PARTITIONS: &str = "partitions";
 
 /// In how many of the blocks whose rows were tested other columns were wanted as well.
 #[derive(Default)]
@@ -94,8 +97,13 @@ pub(crate) struct ScanFilter {
 }
 
 impl TableScan {
-    /// Compiles the filters. `plan` has to be a TableScan node whose table is in the snapshot.
-    pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Self> {
+    /// Compiles the filters. `plan` has to be a TableScan node whose table is in the snapshot; `bounds` are of sorts
+    /// above, each with the place of its key among the fetched columns.
+    pub fn new(
+        plan: &PhysicalPlan,
+        query: &QueryContext,
+        bounds: Vec<(usize, Arc<TopBound>)>,
+    ) -> Result<Self> {
         let PhysicalNode::TableScan {
             table,
             sample,
@@ -111,9 +119,7 @@ impl TableScan {
             return Err(Error::internal("not a table scan"));
         };
         let filters = filters.iter().map(ScanFilter::new).collect::<Result<Vec<_>>>()?;
-        let bounds = query.scan_bounds(plan.id);
-        let leaves = predicates.iter().map(|(at, predicate)| PredicateTree::Leaf(*at, predicate.clone()));
-        let tree = PredicateTree::And(leaves.chain(trees.iter().cloned()).collect());
+        let tree = tree_of(predicates, trees);
         let mut in_blocks = Vec::new();
         tree.add_columns(&mut in_blocks);
         let tested = in_blocks.iter().copied();
@@ -142,10 +148,8 @@ impl TableScan {
             codes: None,
             wanted: Wanted::default(),
         };
-        if query.settings.switches.block_skipping
-            && let Some(left) = scan.partitions_left()
-        {
-            query.metrics.state(plan.id, "partitions", left);
+        if let Some(left) = partitions_left(plan, query)? {
+            query.metrics.state(plan.id, PARTITIONS, left);
         }
         Ok(scan)
     }
@@ -189,6 +193,26 @@ impl TableScan {
             }
         }
     }
+}
+
+/// All that a scan's blocks evaluate.
+fn tree_of(predicates: &[(usize, ColumnPredicate)], trees: &[PredicateTree]) -> PredicateTree {
+    let leaves = predicates.iter().map(|(at, predicate)| PredicateTree::Leaf(*at, predicate.clone()));
+    PredicateTree::And(leaves.chain(trees.iter().cloned()).collect())
+}
+
+/// How many partitions a scan's predicates leave of how many, and which; `None` for another node, for a table that
+/// has none, and where blocks are not skipped.
+pub(crate) fn partitions_left(plan: &PhysicalPlan, query: &QueryContext) -> Result<Option<String>> {
+    let PhysicalNode::TableScan { table, columns, predicates, trees, .. } = &plan.node else {
+        return Ok(None);
+    };
+    let table = query.table(*table)?;
+    let Some(partitioning) = table.partitioning.as_ref().filter(|_| query.settings.switches.block_skipping) else {
+        return Ok(None);
+    };
+    let tree = tree_of(predicates, trees).renumbered(&|at| columns[at]);
+    Ok(Some(unit::partitions_left(&tree, partitioning)))
 }
 
 /// Which columns of the table those at these places among the fetched ones are.

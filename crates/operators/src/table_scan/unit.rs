@@ -265,26 +265,6 @@ impl TableScan {
         blocks
     }
 
-    /// How many partitions the predicates leave of how many, and which; `None` for a table that has none.
-    pub(super) fn partitions_left(&self) -> Option<String> {
-        let partitioning = self.table.partitioning.as_ref()?;
-        let all = || vec![true; partitioning.names.len()];
-        let left = partitions_of(&self.tree, partitioning).unwrap_or_else(all);
-        let names: Vec<&str> = partitioning
-            .names
-            .iter()
-            .zip(&left)
-            .filter(|(_, left)| **left)
-            .map(|(n, _)| n.as_str())
-            .collect();
-        let mut shown = format!("{} of {}", names.len(), left.len());
-        // Few are worth naming.
-        if !names.is_empty() && names.len() < left.len() && names.len() <= 8 {
-            shown.push_str(&format!(" ({})", names.join(", ")));
-        }
-        Some(shown)
-    }
-
     /// Drops the blocks of partitions in which no row can pass.
     fn skip_partitions(&self, tree: &PredicateTree, blocks: &mut Vec<u32>) {
         let Some(partitioning) = &self.table.partitioning else { return };
@@ -472,6 +452,20 @@ fn accepted(filter: &super::ScanFilter, values: &Arc<Vector>) -> Result<Vec<bool
         }
     }
     Ok(accept)
+}
+
+/// How many partitions the predicates leave of how many, and which.
+pub(super) fn partitions_left(tree: &PredicateTree, partitioning: &Partitioning) -> String {
+    let all = || vec![true; partitioning.names.len()];
+    let left = partitions_of(tree, partitioning).unwrap_or_else(all);
+    let names = partitioning.names.iter().zip(&left).filter(|(_, left)| **left);
+    let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+    let mut shown = format!("{} of {}", names.len(), left.len());
+    // Few are worth naming.
+    if !names.is_empty() && names.len() < left.len() && names.len() <= 8 {
+        shown.push_str(&format!(" ({})", names.join(", ")));
+    }
+    shown
 }
 
 /// The partitions in which rows may pass, one flag each; `None` when the predicates do not tell.

@@ -80,7 +80,7 @@ fn cut(joins: &[&PhysicalPlan], settings: &ExecutionSettings, room: u64, chosen:
     let mut held = 0.0;
     for (at, (probe, table)) in sides.iter().enumerate() {
         let kept = bytes(probe);
-        if at > 0 && held + table > fits && kept + table <= fits && may_wait(joins[at], settings) {
+        if at > 0 && held + table > fits && kept + table <= fits && may_wait(joins[at], settings.runtime_filters) {
             let threads = workorder::parallelism() as f64;
             let unit = settings.transfer_bytes as f64;
             let memory = kept * model::per_byte(UnitOfTransfer::Table, unit, unit, threads, &constants);
@@ -112,9 +112,9 @@ fn sides(join: &PhysicalPlan) -> Option<(&PhysicalPlan, f64)> {
 }
 
 /// Whether the join may be built after what is below it on its probe side has run.
-pub fn may_wait(join: &PhysicalPlan, settings: &ExecutionSettings) -> bool {
+pub fn may_wait(join: &PhysicalPlan, applies_filters: bool) -> bool {
     match &join.node {
-        PhysicalNode::HashJoin { fills, .. } => fills.is_empty() || !settings.runtime_filters,
+        PhysicalNode::HashJoin { fills, .. } => fills.is_empty() || !applies_filters,
         PhysicalNode::NestedLoopJoin { .. } => true,
         _ => false,
     }

@@ -31,7 +31,7 @@ impl<'a> Context<'a> {
                     format = ExplainFormat::named(said).ok_or_else(|| {
                         let message = format!("unrecognized value for EXPLAIN option \"format\": \"{said}\"");
                         let error = Error::new(SqlState::InvalidParameterValue, message)
-                            .with_hint("expected text, json, dot or html");
+                            .with_hint("expected text, json, dot, html or pipelines");
                         self.at(error, name.span)
                     })?;
                 }
@@ -41,6 +41,13 @@ impl<'a> Context<'a> {
                     return Err(self.wrong(message, name.span));
                 }
             }
+        }
+        if analyze && format == ExplainFormat::Pipelines {
+            let error =
+                Error::new(SqlState::InvalidParameterValue, "EXPLAIN ANALYZE has no format \"pipelines\"");
+            return Err(
+                error.with_hint("the pipelines are known before a query runs: EXPLAIN (FORMAT pipelines)")
+            );
         }
         let explains = matches!(
             &statement.kind,

@@ -206,6 +206,7 @@ fn settings_and_the_rest() {
         ("explain (format dot) select 1", ExplainFormat::Dot),
         ("explain (format graphviz) select 1", ExplainFormat::Dot),
         ("explain (analyze, format 'html') select 1", ExplainFormat::Html),
+        ("explain (format pipelines) select 1", ExplainFormat::Pipelines),
     ] {
         assert!(matches!(plan(text), Statement::Explain { format, .. } if format == expected), "{text}");
     }

@@ -1,0 +1,208 @@
+//! The decisions between a plan and its pipelines: how rows are handed on, how groups are found, what is dropped early.
+//!
+//! They follow from the plan, the settings, the blocks' statistics and the memory there is, and are made once, before
+//! anything runs. `cut` only follows them. What an operator finds out when its input is there (the kind of a join's
+//! table, how groups are merged) is its own affair.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plan::pipeline::{Codes, Pipelines, ScanBound, Transfer};
+use plan::{NodeId, PhysicalNode, PhysicalPlan, TableId};
+
+use crate::aggregate::{clustered, join_groups, masked};
+use crate::context::{ExecutionSettings, QueryContext};
+use crate::hash_join::HashJoin;
+use crate::sort::Sort;
+use crate::transfer::edges::Edges;
+
+/// What decisions are made from, apart from the plan.
+pub struct Circumstances<'a> {
+    /// The session's settings.
+    pub settings: &'a ExecutionSettings,
+    /// Knows the tables' blocks.
+    pub statistics: &'a dyn BlockStatistics,
+    /// The memory of the query.
+    pub memory: Memory,
+    /// Workers that run at a time.
+    pub threads: u64,
+    /// Whether sums under bit masks are worth it on this machine.
+    pub masks_pay: bool,
+}
+
+/// Memory when the decisions are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Bytes that may be used in all.
+    pub limit: u64,
+    /// Bytes that are left.
+    pub available: u64,
+    /// Bytes of states before they go to files.
+    pub states: u64,
+    /// There are files that states may go to.
+    pub has_files: bool,
+}
+
+/// What is known of blocks beforehand.
+pub trait BlockStatistics {
+    /// Least and greatest value of an integer column in each block; `None` where the column has NULLs or is of no
+    /// such type.
+    fn bounds(&self, table: TableId, column: usize) -> Option<(&[i64], &[i64])>;
+}
+
+impl BlockStatistics for QueryContext {
+    fn bounds(&self, table: TableId, column: usize) -> Option<(&[i64], &[i64])> {
+        let data = &self.tables.get(&table)?.data;
+        if data.statistics(column).null_count > 0 {
+            return None;
+        }
+        data.zones().bounds(column)
+    }
+}
+
+impl QueryContext {
+    /// The circumstances of a run.
+    pub fn circumstances(&self) -> Circumstances<'_> {
+        Circumstances {
+            settings: &self.settings,
+            statistics: self,
+            memory: Memory {
+                limit: self.budget.limit(),
+                available: self.budget.available(),
+                states: crate::spill::room(&self.budget),
+                has_files: self.temporary.is_some(),
+            },
+            threads: workorder::parallelism(),
+            masks_pay: simd::masks_pay(),
+        }
+    }
+}
+
+/// How an aggregation finds its groups, where it is not by tables of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Grouping {
+    /// Block by block, by the table's column.
+    Clustered { table: TableId, column: usize },
+    /// As build rows of the join right below.
+    BuildRows,
+    /// On the codes of the scan right below.
+    Codes(Codes),
+}
+
+/// What was decided about a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Decisions {
+    /// The units of transfer.
+    pub edges: Edges,
+    groupings: BTreeMap<NodeId, Grouping>,
+    spilling: BTreeSet<NodeId>,
+    crowded: BTreeSet<NodeId>,
+    bounds: BTreeMap<NodeId, Vec<ScanBound>>,
+    /// Scans apply the filters that joins fill.
+    pub applies_filters: bool,
+    block_bytes: u64,
+}
+
+/// Decides about `plan`, whose nodes are numbered.
+pub fn decide(plan: &PhysicalPlan, circumstances: &Circumstances<'_>) -> Decisions {
+    let settings = circumstances.settings;
+    let mut decisions = Decisions {
+        edges: Edges::of(plan, settings, circumstances.memory.states),
+        applies_filters: settings.runtime_filters,
+        block_bytes: settings.transfer_bytes as u64,
+        ..Decisions::default()
+    };
+    decisions.visit(plan, circumstances);
+    decisions
+}
+
+impl Decisions {
+    fn visit(&mut self, plan: &PhysicalPlan, circumstances: &Circumstances<'_>) {
+        match &plan.node {
+            PhysicalNode::Aggregate { .. } => {
+                if let Some(grouping) = grouping(plan, &self.edges, circumstances) {
+                    self.groupings.insert(plan.id, grouping);
+                }
+            }
+            PhysicalNode::HashJoin { .. } => {
+                if circumstances.memory.has_files && HashJoin::may_go_to_files(plan) {
+                    self.spilling.insert(plan.id);
+                }
+                if HashJoin::searches_crowded_keys(plan, circumstances.settings) {
+                    self.crowded.insert(plan.id);
+                }
+            }
+            PhysicalNode::Sort { .. } if circumstances.settings.switches.top_k_bound => {
+                if let Some((scan, column)) = Sort::bounded_scan(plan) {
+                    self.bounds.entry(scan).or_default().push(ScanBound { sort: plan.id, column });
+                }
+            }
+            _ => {}
+        }
+        plan.children().into_iter().for_each(|child| self.visit(child, circumstances));
+    }
+
+    /// How the aggregation `node` finds its groups, where it is not by tables of its own.
+    pub fn grouping(&self, node: NodeId) -> Option<Grouping> {
+        self.groupings.get(&node).copied()
+    }
+
+    /// Whether the sides of the join `node` may go to files.
+    pub fn may_spill(&self, node: NodeId) -> bool {
+        self.spilling.contains(&node)
+    }
+
+    /// Whether the join `node` sorts the build rows of crowded keys.
+    pub fn sorts_crowded_keys(&self, node: NodeId) -> bool {
+        self.crowded.contains(&node)
+    }
+
+    /// The sorts whose worst row drops rows in the scan `node`.
+    pub fn bounds(&self, node: NodeId) -> &[ScanBound] {
+        self.bounds.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// What EXPLAIN says of how groups are found and rows dropped: node, name and text.
+    pub fn notes(&self) -> Vec<Note> {
+        let bounds = self.bounds.keys();
+        let bounds =
+            bounds.map(|scan| (*scan, "top-k bound", "of the sort above drops rows and blocks".to_owned()));
+        let groupings = self.groupings.iter().map(|(node, grouping)| {
+            let text = match grouping {
+                Grouping::Clustered { .. } => "clustered key, block by block".to_owned(),
+                Grouping::BuildRows => "build rows of the join".to_owned(),
+                Grouping::Codes(codes) => {
+                    let how = if codes.cells { "cells or masks" } else { "masks" };
+                    format!("{how}, sums on codes where most rows of a block are selected")
+                }
+            };
+            (*node, "groups by", text)
+        });
+        bounds.chain(groupings).collect()
+    }
+
+    /// What EXPLAIN says of rows that are written down on their way.
+    pub fn transfer_notes(&self, pipelines: &Pipelines) -> Vec<Note> {
+        let note = |transfer: &Transfer| {
+            let mut text = format!("{}, blocks of {}", transfer.unit, plan::explain::bytes(self.block_bytes));
+            if let Some(reason) = self.edges.reason(transfer.node) {
+                text.push_str(&format!(" (auto: {reason})"));
+            }
+            (transfer.node, "handed on by", text)
+        };
+        pipelines.transfers.iter().map(note).collect()
+    }
+}
+
+/// A fact about a plan's node: its name and a text.
+pub type Note = (NodeId, &'static str, String);
+
+/// The best way to find an aggregation's groups, in the order of what they save.
+fn grouping(plan: &PhysicalPlan, edges: &Edges, circumstances: &Circumstances<'_>) -> Option<Grouping> {
+    if let Some((table, column)) = clustered::by_block(plan, edges, circumstances) {
+        return Some(Grouping::Clustered { table, column });
+    }
+    if join_groups::pays(plan, edges, circumstances) {
+        return Some(Grouping::BuildRows);
+    }
+    masked::codes(plan, edges, circumstances).map(Grouping::Codes)
+}
