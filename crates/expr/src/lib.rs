@@ -10,6 +10,7 @@ mod bits;
 mod compile;
 pub mod fallback;
 mod frame;
+pub mod functions;
 mod graph;
 mod kernels;
 mod nested;

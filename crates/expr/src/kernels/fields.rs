@@ -9,7 +9,6 @@ use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value, names, units};
 use vector::{Data, Vector};
 
-use crate::nested::Kernel;
 use crate::operand::{Native, Operand, Text};
 
 /// The day on which PostgreSQL's Julian days begin, before 1970.
@@ -156,15 +155,6 @@ fn iso_week(day: i32) -> (i32, i32) {
     (year, (thursday - days_from_civil(year, 1, 1)) / 7 + 1)
 }
 
-/// The kernel of one of these functions; `None` for any other name.
-pub(crate) fn named(name: &str) -> Option<Kernel> {
-    Some(match name {
-        "date_field" => whole_fields,
-        "any_field" => numbers,
-        _ => return None,
-    })
-}
-
 enum Moments<'a> {
     Days(Operand<'a, i32>),
     Micros(Operand<'a, i64>),
@@ -211,7 +201,7 @@ impl<'a> Moments<'a> {
 }
 
 /// A field that the plan names, as BIGINT.
-fn whole_fields(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+pub(crate) fn whole_fields(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let null = |v: &Vector| matches!(v.data(), Data::Constant(Value::Null));
     if rows == 0 || inputs.iter().any(null) {
         return Ok(Vector::constant(ty, Value::Null, rows));
@@ -235,7 +225,7 @@ fn whole_fields(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 }
 
 /// A field that may be another in each row, as DOUBLE PRECISION.
-fn numbers(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+pub(crate) fn numbers(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let null = |v: &Vector| matches!(v.data(), Data::Constant(Value::Null));
     if inputs.iter().any(null) {
         return Ok(Vector::constant(ty, Value::Null, rows));

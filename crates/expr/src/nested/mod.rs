@@ -51,7 +51,7 @@ pub(crate) fn named(name: &str) -> Option<Kernel> {
         .or_else(|| jsonb::named(name))
         .or_else(|| array::named(name))
         .or_else(|| growing::named(name))
-        .or_else(|| crate::kernels::fields::named(name))
+        .or_else(|| crate::own::kernel_of(name))
 }
 
 /// What a function costs for a row of no bytes, more or less.

@@ -1,10 +1,9 @@
 //! Functions over whole batches, where a value at a time costs more than what is computed.
 //!
-//! Each does what its function of one row does (`evaluate_of`), for the forms of arguments that are common in hot
+//! Each does what its function of one row does (its declaration names both), for the forms of arguments that are common in hot
 //! paths, and gives `None` for all others. Rows that are NULL hold arbitrary values.
 
 use arrow_buffer::NullBuffer;
-use plan::functions::{ORDERED_ROW, PAIR};
 use types::datetime::{self, MICROS_PER_DAY, MICROS_PER_SECOND};
 use types::{Physical, Result, Type, Value, Zone, stop, units};
 use vector::strings::make_view;
@@ -15,18 +14,7 @@ use crate::operand::{Native, Operand};
 use crate::room::Room;
 
 /// The call over all rows; `None` where it is left to the function of one row.
-pub(super) type Batch = fn(&[Vector], Type, usize, Room<'_>) -> Option<Result<Vector>>;
-
-/// The code of a function that has one for whole batches; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Batch> {
-    Some(match name {
-        PAIR => pairs,
-        ORDERED_ROW => ordered_rows,
-        "date_trunc" => truncated,
-        "strftime" => formatted,
-        _ => return None,
-    })
-}
+pub(crate) type Batch = fn(&[Vector], Type, usize, Room<'_>) -> Option<Result<Vector>>;
 
 /// Rows in which every input has a value.
 fn all_valid(inputs: &[Vector], rows: usize) -> Option<NullBuffer> {
@@ -48,7 +36,7 @@ fn operand<T: Native>(input: &Vector, physical: Physical) -> Option<Operand<'_, 
 const BUFFER_BYTES_MAX: usize = 1 << 30;
 
 /// Two floats a row, for aggregates of pairs.
-fn pairs(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
+pub(super) fn pairs(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
     const WIDTH: usize = 16;
     let [y, x] = inputs else { return None };
     let (y, x) = (operand::<f64>(y, Physical::F64)?, operand::<f64>(x, Physical::F64)?);
@@ -72,7 +60,12 @@ fn pairs(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Res
 }
 
 /// Rows in the order of their keys, each with its value.
-fn ordered_rows(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
+pub(super) fn ordered_rows(
+    inputs: &[Vector],
+    ty: Type,
+    rows: usize,
+    room: Room<'_>,
+) -> Option<Result<Vector>> {
     let [directions, keys @ .., value] = inputs else { return None };
     let Data::Constant(directions) = directions.data() else { return None };
     let directions = directions.as_bytes()?;
@@ -97,7 +90,7 @@ fn ordered_rows(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Opt
 }
 
 /// `date_trunc('day', moment)`, and of instants by a zone's clock.
-fn truncated(inputs: &[Vector], ty: Type, rows: usize, _room: Room<'_>) -> Option<Result<Vector>> {
+pub(super) fn truncated(inputs: &[Vector], ty: Type, rows: usize, _room: Room<'_>) -> Option<Result<Vector>> {
     let (unit, moments) = (inputs.first()?, inputs.get(1)?);
     if !matches!(moments.ty(), Type::Timestamp | Type::TimestampTz) {
         return None;
@@ -214,7 +207,7 @@ impl Days {
 }
 
 /// `strftime` with a constant template.
-fn formatted(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
+pub(super) fn formatted(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
     let (first, second) = (inputs.first()?, inputs.get(1)?);
     let (moments, template) = if first.ty().is_text() { (second, first) } else { (first, second) };
     let Data::Constant(template) = template.data() else { return None };
@@ -249,12 +242,14 @@ fn formatted(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option
 
 #[cfg(test)]
 mod tests {
+    use plan::functions::{ORDERED_ROW, PAIR};
+
     use super::*;
-    use crate::own::{Arguments, evaluate_of, find};
+    use crate::own::{Arguments, OwnCall, find};
 
     /// What the function of one row gives.
     fn by_row(name: &str, inputs: &[Vector], ty: Type, rows: usize) -> Vec<Value> {
-        let (evaluate, strict) = (evaluate_of(name).unwrap(), find(name).unwrap().strict);
+        let OwnCall { evaluate, strict, .. } = find(name).unwrap();
         let types: Vec<Type> = inputs.iter().map(Vector::ty).collect();
         (0..rows)
             .map(|row| {
@@ -269,7 +264,8 @@ mod tests {
 
     fn check(name: &str, inputs: &[Vector], ty: Type) {
         let rows = inputs.iter().map(Vector::len).max().unwrap();
-        let batch = named(name).unwrap()(inputs, ty, rows, Room::UNBOUNDED).expect("is a form that it takes");
+        let batch = find(name).unwrap().batch.unwrap()(inputs, ty, rows, Room::UNBOUNDED)
+            .expect("is a form that it takes");
         let batch = batch.unwrap();
         let found: Vec<Value> = (0..rows).map(|row| batch.value(row)).collect();
         assert_eq!(found, by_row(name, inputs, ty, rows), "{name}");
@@ -318,7 +314,7 @@ mod tests {
             check("date_trunc", &[cut(&unit), few, cut(&zone)], Type::TimestampTz);
             check("date_trunc", &[unit, zoned.clone()], Type::TimestampTz);
         }
-        let unknown = named("date_trunc").unwrap()(
+        let unknown = find("date_trunc").unwrap().batch.unwrap()(
             &[text("fortnight", 1), plain.slice(3, 1)],
             Type::Timestamp,
             1,

@@ -6,44 +6,46 @@ use plan::functions::{
 };
 use types::{Result, SqlState, Value, bits};
 
-use super::{Arguments, Evaluate, invalid, refuse};
+use super::declare::*;
+use super::{Arguments, invalid, refuse};
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        BITS_AND => |a| paired(a, "AND", |x, y| x & y),
-        BITS_OR => |a| paired(a, "OR", |x, y| x | y),
-        BITS_XOR => |a| paired(a, "XOR", |x, y| x ^ y),
-        BITS_NOT => |a| Ok(digits(a.text(0)?.bytes().map(|digit| digit ^ 1))),
-        BITS_LEFT => |a| shifted(a.text(0)?, -i128::from(a.integer(1)?)),
-        BITS_RIGHT => |a| shifted(a.text(0)?, i128::from(a.integer(1)?)),
-        BITS_JOINED => |a| Ok(Value::text(&format!("{}{}", a.text(0)?, a.text(1)?))),
-        BITS_RESIZED => |a| {
-            let from = a.types[0];
-            let read = match () {
-                () if from.is_bits() => a.text(0)?.to_owned(),
-                () if from.is_integer() => return Ok(Value::text(&bits::of_integer(a.whole(0)?, a.ty))),
-                () => bits::parse(a.text(0)?.trim())?,
-            };
-            Ok(Value::text(&bits::resized(&read, a.ty)))
-        },
-        BITS_GET => |a| {
-            let (text, at) = (a.text(0)?, index(a)?);
-            Ok(Value::I32(i32::from(text.as_bytes()[at] == b'1')))
-        },
-        BITS_SET => |a| {
-            let (text, at) = (a.text(0)?, index(a)?);
-            let digit = match a.integer(2)? {
-                0 => b'0',
-                1 => b'1',
-                _ => return Err(invalid("new bit must be 0 or 1")),
-            };
-            Ok(digits(text.bytes().enumerate().map(|(place, old)| if place == at { digit } else { old })))
-        },
-        BITS_COUNT => |a| Ok(Value::I64(a.text(0)?.bytes().filter(|digit| *digit == b'1').count() as i64)),
-        _ => return None,
-    })
-}
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    internal(BITS_AND, &[first(&[Takes::Any, Takes::Any])], |a| paired(a, "AND", |x, y| x & y)),
+    internal(BITS_OR, &[first(&[Takes::Any, Takes::Any])], |a| paired(a, "OR", |x, y| x | y)),
+    internal(BITS_XOR, &[first(&[Takes::Any, Takes::Any])], |a| paired(a, "XOR", |x, y| x ^ y)),
+    internal(BITS_NOT, &[first(&[Takes::Any])], |a| Ok(digits(a.text(0)?.bytes().map(|digit| digit ^ 1)))),
+    internal(BITS_LEFT, &[first(&[Takes::Any, BIG])], |a| shifted(a.text(0)?, -i128::from(a.integer(1)?))),
+    internal(BITS_RIGHT, &[first(&[Takes::Any, BIG])], |a| shifted(a.text(0)?, i128::from(a.integer(1)?))),
+    internal(BITS_JOINED, &[is(&[Takes::Any, Takes::Any], Type::BITS)], |a| {
+        Ok(Value::text(&format!("{}{}", a.text(0)?, a.text(1)?)))
+    }),
+    internal(BITS_RESIZED, &[is(&[Takes::Any], Type::BITS)], |a| {
+        let from = a.types[0];
+        let read = match () {
+            () if from.is_bits() => a.text(0)?.to_owned(),
+            () if from.is_integer() => return Ok(Value::text(&bits::of_integer(a.whole(0)?, a.ty))),
+            () => bits::parse(a.text(0)?.trim())?,
+        };
+        Ok(Value::text(&bits::resized(&read, a.ty)))
+    }),
+    internal(BITS_GET, &[is(&[Takes::Any, BIG], Type::Integer)], |a| {
+        let (text, at) = (a.text(0)?, index(a)?);
+        Ok(Value::I32(i32::from(text.as_bytes()[at] == b'1')))
+    }),
+    internal(BITS_SET, &[first(&[Takes::Any, BIG, BIG])], |a| {
+        let (text, at) = (a.text(0)?, index(a)?);
+        let digit = match a.integer(2)? {
+            0 => b'0',
+            1 => b'1',
+            _ => return Err(invalid("new bit must be 0 or 1")),
+        };
+        Ok(digits(text.bytes().enumerate().map(|(place, old)| if place == at { digit } else { old })))
+    }),
+    internal(BITS_COUNT, &[is(&[Takes::Any], Type::BigInt)], |a| {
+        Ok(Value::I64(a.text(0)?.bytes().filter(|digit| *digit == b'1').count() as i64))
+    }),
+];
 
 fn digits(digits: impl Iterator<Item = u8>) -> Value {
     Value::Bytes(digits.collect())

@@ -5,30 +5,106 @@ use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed}
 use types::{Result, SqlState, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Arguments, Evaluate, invalid, refuse};
+use super::declare::*;
+use super::{Arguments, invalid, refuse};
 
 /// Characters that a bar may have.
 const BAR_MAX: i64 = 10_000;
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        "nfc_normalize" => |a| Ok(Value::text(&ComposingNormalizerBorrowed::new_nfc().normalize(a.text(0)?))),
-        "strip_accents" => |a| Ok(Value::text(&strip_accents(a.text(0)?))),
-        "bar" => bar,
-        "length_grapheme" => |a| Ok(Value::I64(a.text(0)?.graphemes(true).count() as i64)),
-        // From the end, all but so many.
-        "left_grapheme" => |a| {
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    own(
+        "nfc_normalize",
+        &[is(&[TEXT], Type::Text)],
+        page(
+            "text",
+            "nfc_normalize(text)",
+            "The text in Unicode's composed normal form, in which texts that look alike are the same.",
+            "length(nfc_normalize('e' || chr(769)))",
+            "1",
+        ),
+        |a| Ok(Value::text(&ComposingNormalizerBorrowed::new_nfc().normalize(a.text(0)?))),
+    ),
+    own(
+        "strip_accents",
+        &[is(&[TEXT], Type::Text)],
+        page(
+            "text",
+            "strip_accents(text)",
+            "The text without accents and other marks.",
+            "strip_accents('mühleisen')",
+            "muhleisen",
+        ),
+        |a| Ok(Value::text(&strip_accents(a.text(0)?))),
+    ),
+    own(
+        "bar",
+        &[optional(is(&[DOUBLE, DOUBLE, DOUBLE, BIG], Type::Text), 1)],
+        page(
+            "text",
+            "bar(value, least, most [, width])",
+            "A bar of blocks, as long as the value is between the least and the most; 80 characters at most, or the width.",
+            "bar(5, 0, 20, 10)",
+            "██▌       ",
+        ),
+        bar,
+    ),
+    own(
+        "length_grapheme",
+        &[is(&[TEXT], Type::BigInt)],
+        page(
+            "text",
+            "length_grapheme(text)",
+            "How many characters people see.",
+            "length_grapheme('été')",
+            "3",
+        ),
+        |a| Ok(Value::I64(a.text(0)?.graphemes(true).count() as i64)),
+    ),
+    // From the end, all but so many.
+    own(
+        "left_grapheme",
+        &[is(&[TEXT, BIG], Type::Text)],
+        page(
+            "text",
+            "left_grapheme(text, count)",
+            "The first characters, or with a minus all but the last; a letter with its marks, or an emoji of several parts, is one.",
+            "left_grapheme('été', 2)",
+            "ét",
+        ),
+        |a| {
             let (text, count) = (a.text(0)?, a.integer(1)?);
             Ok(Value::text(&text[..grapheme(text, from_end(text, count))]))
         },
-        "right_grapheme" => |a| {
+    ),
+    own(
+        "right_grapheme",
+        &[is(&[TEXT, BIG], Type::Text)],
+        page(
+            "text",
+            "right_grapheme(text, count)",
+            "The last characters, or with a minus all but the first, as people see them.",
+            "right_grapheme('téé', 1)",
+            "é",
+        ),
+        |a| {
             let (text, count) = (a.text(0)?, a.integer(1)?);
             let all = text.graphemes(true).count() as i64;
             let begin = if count < 0 { count.saturating_neg() } else { all.saturating_sub(count) };
             Ok(Value::text(&text[grapheme(text, begin)..]))
         },
-        "substring_grapheme" => |a| {
+    ),
+    own(
+        "substring_grapheme",
+        &[optional(is(&[TEXT, BIG, BIG], Type::Text), 1)],
+        page(
+            "text",
+            "substring_grapheme(text, start [, length])",
+            "Characters from the one at start on, as people see them; a minus counts from the end.",
+            "substring_grapheme('abcd', -3, 2)",
+            "bc",
+        ),
+        |a| {
             let (text, start) = (a.text(0)?, a.integer(1)?);
             let length = if a.len() > 2 { Some(a.integer(2)?) } else { None };
             // The place before the first character counts as one of the length.
@@ -45,21 +121,56 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 }
             }))
         },
-        "parse_filename" => parse_filename,
-        "parse_dirname" => |a| {
+    ),
+    own(
+        "parse_filename",
+        &[
+            optional(is(&[TEXT, Takes::Is(Type::Boolean), TEXT], Type::Text), 2),
+            is(&[TEXT, TEXT], Type::Text),
+        ],
+        page(
+            "text",
+            "parse_filename(path [, trim_extension] [, separator])",
+            "The last part of a path, without its extension where that is trimmed.",
+            "parse_filename('path/to/file.csv', true)",
+            "file",
+        ),
+        parse_filename,
+    ),
+    own(
+        "parse_dirname",
+        &[optional(is(&[TEXT, TEXT], Type::Text), 1)],
+        page(
+            "text",
+            "parse_dirname(path [, separator])",
+            "The first part of a path; the separator is both_slash, forward_slash, backslash or system.",
+            "parse_dirname('path/to/file.csv')",
+            "path",
+        ),
+        |a| {
             let (path, is_separator) = path(a, 1)?;
             // The first part; of an absolute path the root.
             let cut = path.find(is_separator).map_or("", |at| if at == 0 { &path[..1] } else { &path[..at] });
             Ok(Value::text(cut))
         },
-        "parse_dirpath" => |a| {
+    ),
+    own(
+        "parse_dirpath",
+        &[optional(is(&[TEXT, TEXT], Type::Text), 1)],
+        page(
+            "text",
+            "parse_dirpath(path [, separator])",
+            "A path without its last part.",
+            "parse_dirpath('path/to/file.csv')",
+            "path/to",
+        ),
+        |a| {
             let (path, is_separator) = path(a, 1)?;
             let cut = path.rfind(is_separator).map_or("", |at| &path[..at.max(usize::from(at == 0))]);
             Ok(Value::text(cut))
         },
-        _ => return None,
-    })
-}
+    ),
+];
 
 /// A number of characters; a negative one counts from behind the last, and may be before the first.
 fn from_end(text: &str, number: i64) -> i64 {

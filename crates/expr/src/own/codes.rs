@@ -9,52 +9,201 @@ use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use types::{Result, SqlState, Type, Value};
 
-use super::{Arguments, Evaluate, invalid, refuse};
+use super::declare::*;
+use super::{Arguments, invalid, refuse};
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        "md5" => |a| Ok(Value::text(&hex(&Md5::digest(a.bytes(0)?)))),
-        "sha1" => |a| Ok(Value::text(&hex(&Sha1::digest(a.bytes(0)?)))),
-        "sha224" => |a| digest(a, &Sha224::digest(a.bytes(0)?)),
-        "sha256" => |a| digest(a, &Sha256::digest(a.bytes(0)?)),
-        "sha384" => |a| digest(a, &Sha384::digest(a.bytes(0)?)),
-        "sha512" => |a| digest(a, &Sha512::digest(a.bytes(0)?)),
-        "hex" => |a| {
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    own(
+        "md5",
+        &[is(&[TEXT], Type::Text), is(&[BYTES], Type::Text)],
+        page(
+            "text",
+            "md5(value)",
+            "The MD5 digest of a text or of bytes, in hexadecimal digits.",
+            "md5('abc')",
+            "900150983cd24fb0d6963f7d28e17f72",
+        ),
+        |a| Ok(Value::text(&hex(&Md5::digest(a.bytes(0)?)))),
+    ),
+    own(
+        "sha1",
+        &[is(&[TEXT], Type::Text)],
+        page(
+            "text",
+            "sha1(text)",
+            "The SHA-1 digest of a text, in hexadecimal digits.",
+            "sha1('abc')",
+            "a9993e364706816aba3e25717850c26c9cd0d89d",
+        ),
+        |a| Ok(Value::text(&hex(&Sha1::digest(a.bytes(0)?)))),
+    ),
+    own(
+        "sha224",
+        &[is(&[BYTES], Type::Bytea)],
+        page("text", "sha224(bytes)", "The SHA-224 digest of bytes.", "length(sha224('abc'::bytea))", "28"),
+        |a| digest(a, &Sha224::digest(a.bytes(0)?)),
+    ),
+    own(
+        "sha256",
+        &[is(&[TEXT], Type::Text), is(&[BYTES], Type::Bytea)],
+        page(
+            "text",
+            "sha256(value)",
+            "The SHA-256 digest: of a text in hexadecimal digits, of bytes as bytes.",
+            "left(sha256('abc'), 16)",
+            "ba7816bf8f01cfea",
+        ),
+        |a| digest(a, &Sha256::digest(a.bytes(0)?)),
+    ),
+    own(
+        "sha384",
+        &[is(&[BYTES], Type::Bytea)],
+        page("text", "sha384(bytes)", "The SHA-384 digest of bytes.", "length(sha384('abc'::bytea))", "48"),
+        |a| digest(a, &Sha384::digest(a.bytes(0)?)),
+    ),
+    own(
+        "sha512",
+        &[is(&[BYTES], Type::Bytea)],
+        page("text", "sha512(bytes)", "The SHA-512 digest of bytes.", "length(sha512('abc'::bytea))", "64"),
+        |a| digest(a, &Sha512::digest(a.bytes(0)?)),
+    ),
+    own(
+        "hex",
+        &[is(&[TEXT], Type::Text), is(&[BYTES], Type::Text), is(&[BIG], Type::Text)],
+        page(
+            "text",
+            "hex(value)",
+            "A whole number, text or bytes in hexadecimal digits.",
+            "hex('AB')",
+            "4142",
+        ),
+        |a| {
             Ok(Value::text(&match a.values[0].as_i64() {
                 Some(number) => format!("{number:X}"),
                 None => hex(a.bytes(0)?).to_uppercase(),
             }))
         },
-        "bin" => |a| {
+    ),
+    own(
+        "bin",
+        &[is(&[TEXT], Type::Text), is(&[BYTES], Type::Text), is(&[BIG], Type::Text)],
+        page("text", "bin(value)", "A whole number, text or bytes in binary digits.", "bin(10)", "1010"),
+        |a| {
             Ok(Value::text(&match a.values[0].as_i64() {
                 Some(number) => format!("{number:b}"),
                 None => a.bytes(0)?.iter().map(|byte| format!("{byte:08b}")).collect(),
             }))
         },
-        "unbin" => unbin,
-        "unhex" => unhex,
-        "to_base64" => |a| Ok(Value::text(&to_base64(a.bytes(0)?))),
-        "from_base64" => from_base64,
-        "url_encode" => |a| Ok(Value::text(&url_encode(a.bytes(0)?))),
-        "url_decode" => url_decode,
-        "get_byte" => |a| {
+    ),
+    own(
+        "unbin",
+        &[is(&[TEXT], Type::Bytea)],
+        page("text", "unbin(text)", "The bytes that binary digits stand for.", "unbin('0110')", "\\x06"),
+        unbin,
+    ),
+    own(
+        "unhex",
+        &[is(&[TEXT], Type::Bytea)],
+        page(
+            "text",
+            "unhex(text)",
+            "The bytes that hexadecimal digits stand for.",
+            "unhex('4142')",
+            "\\x4142",
+        ),
+        unhex,
+    ),
+    own(
+        "to_base64",
+        &[is(&[BYTES], Type::Text)],
+        page("text", "to_base64(bytes)", "The bytes in base64.", "to_base64('AB'::bytea)", "QUI="),
+        |a| Ok(Value::text(&to_base64(a.bytes(0)?))),
+    ),
+    own(
+        "from_base64",
+        &[is(&[TEXT], Type::Bytea)],
+        page(
+            "text",
+            "from_base64(text)",
+            "The bytes that a text in base64 stands for.",
+            "from_base64('QUI=')",
+            "\\x4142",
+        ),
+        from_base64,
+    ),
+    own(
+        "url_encode",
+        &[is(&[TEXT], Type::Text)],
+        page(
+            "text",
+            "url_encode(text)",
+            "The text with all but letters, digits and -_.~ as %-codes.",
+            "url_encode('a b/c')",
+            "a%20b%2Fc",
+        ),
+        |a| Ok(Value::text(&url_encode(a.bytes(0)?))),
+    ),
+    own(
+        "url_decode",
+        &[is(&[TEXT], Type::Text)],
+        page(
+            "text",
+            "url_decode(text)",
+            "The text with %-codes replaced by the bytes they stand for.",
+            "url_decode('a%20b')",
+            "a b",
+        ),
+        url_decode,
+    ),
+    own(
+        "get_byte",
+        &[is(&[BYTES, BIG], Type::Integer)],
+        page("text", "get_byte(bytes, n)", "The n-th byte, from 0.", "get_byte('\\x0380'::bytea, 1)", "128"),
+        |a| {
             let bytes = a.bytes(0)?;
             let at = index(a.integer(1)?, bytes.len())?;
             Ok(Value::I32(i32::from(bytes[at])))
         },
-        "set_byte" => |a| {
+    ),
+    own(
+        "set_byte",
+        &[is(&[BYTES, BIG, BIG], Type::Bytea)],
+        page(
+            "text",
+            "set_byte(bytes, n, byte)",
+            "The bytes with another n-th byte.",
+            "set_byte('\\x4142'::bytea, 1, 67)",
+            "\\x4143",
+        ),
+        |a| {
             let mut bytes = a.bytes(0)?.to_vec();
             let at = index(a.integer(1)?, bytes.len())?;
             bytes[at] = a.integer(2)? as u8;
             Ok(Value::Bytes(bytes.into()))
         },
-        "get_bit" => |a| {
+    ),
+    own(
+        "get_bit",
+        &[is(&[BYTES, BIG], Type::Integer)],
+        page("text", "get_bit(bytes, n)", "The n-th bit, from 0.", "get_bit('\\x0380'::bytea, 1)", "1"),
+        |a| {
             let bytes = a.bytes(0)?;
             let at = index(a.integer(1)?, bytes.len() * 8)?;
             Ok(Value::I32(i32::from(bytes[at / 8] >> (at % 8) & 1)))
         },
-        "set_bit" => |a| {
+    ),
+    own(
+        "set_bit",
+        &[is(&[BYTES, BIG, BIG], Type::Bytea)],
+        page(
+            "text",
+            "set_bit(bytes, n, bit)",
+            "The bytes with another n-th bit.",
+            "set_bit('\\x00'::bytea, 3, 1)",
+            "\\x08",
+        ),
+        |a| {
             let mut bytes = a.bytes(0)?.to_vec();
             let at = index(a.integer(1)?, bytes.len() * 8)?;
             let bit = 1 << (at % 8);
@@ -65,7 +214,18 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
             }
             Ok(Value::Bytes(bytes.into()))
         },
-        "convert_from" => |a| {
+    ),
+    own(
+        "convert_from",
+        &[is(&[BYTES, TEXT], Type::Text)],
+        page(
+            "text",
+            "convert_from(bytes, encoding)",
+            "The text that bytes stand for; the encoding is UTF8.",
+            "convert_from('\\x4142'::bytea, 'UTF8')",
+            "AB",
+        ),
+        |a| {
             utf8(a.text(1)?)?;
             match std::str::from_utf8(a.bytes(0)?) {
                 Ok(text) => Ok(Value::text(text)),
@@ -75,13 +235,23 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 )),
             }
         },
-        "convert_to" => |a| {
+    ),
+    own(
+        "convert_to",
+        &[is(&[TEXT, TEXT], Type::Bytea)],
+        page(
+            "text",
+            "convert_to(text, encoding)",
+            "The bytes of a text; the encoding is UTF8.",
+            "convert_to('AB', 'UTF8')",
+            "\\x4142",
+        ),
+        |a| {
             utf8(a.text(1)?)?;
             Ok(Value::Bytes(a.bytes(0)?.into()))
         },
-        _ => return None,
-    })
-}
+    ),
+];
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

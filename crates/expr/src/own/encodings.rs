@@ -6,14 +6,40 @@
 
 use types::{Result, SqlState, Type, Value};
 
-use super::{Arguments, Evaluate, invalid, refuse};
+use super::declare::*;
+use super::{Arguments, invalid, refuse};
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        "encode" => encode,
-        "decode" => decode,
-        "chr" => |a| match a.integer(0)? {
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    own(
+        "encode",
+        &[is(&[BYTES, TEXT], Type::Text), is(&[TEXT, TEXT], Type::Text)],
+        page(
+            "text",
+            "encode(bytes, format); encode(text)",
+            "Bytes as text in base64, hex or escape; the bytes of a text in UTF-8.",
+            "encode('AB'::bytea, 'hex')",
+            "4142",
+        ),
+        encode,
+    ),
+    own(
+        "decode",
+        &[is(&[TEXT, TEXT], Type::Bytea)],
+        page(
+            "text",
+            "decode(text, format); decode(bytes)",
+            "The bytes that a text in base64, hex or escape stands for; the text that bytes in UTF-8 are.",
+            "decode('4142', 'hex')",
+            "\\x4142",
+        ),
+        decode,
+    ),
+    own(
+        "chr",
+        &[is(&[BIG], Type::Text)],
+        page("text", "chr(code)", "The character with that code point.", "chr(65)", "A"),
+        |a| match a.integer(0)? {
             0 => Err(invalid("null character not permitted")),
             code @ ..0 => Err(invalid(format!("character number must be positive, not {code}"))),
             code => match u32::try_from(code).ok().and_then(char::from_u32) {
@@ -21,17 +47,21 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 None => Err(invalid(format!("requested character not valid for encoding: {code}"))),
             },
         },
-        // A negative number has the digits of its two's complement, in the width of its type.
-        "to_hex" => |a| {
+    ),
+    // A negative number has the digits of its two's complement, in the width of its type.
+    own(
+        "to_hex",
+        &[is(&[Takes::Is(Type::Integer)], Type::Text), is(&[BIG], Type::Text)],
+        page("text", "to_hex(number)", "A whole number in hexadecimal digits.", "to_hex(255)", "ff"),
+        |a| {
             let number = a.integer(0)?;
             Ok(Value::text(&match a.types[0] {
                 Type::BigInt => format!("{number:x}"),
                 _ => format!("{:x}", number as i32),
             }))
         },
-        _ => return None,
-    })
-}
+    ),
+];
 
 fn unknown(format: &str) -> types::Error {
     invalid(format!("unrecognized encoding: \"{format}\""))

@@ -1,36 +1,46 @@
 //! Exact numbers at the ends of their ranges: quotients and remainders whose intermediate values have more digits
 //! than a DECIMAL, digits that a row's value says, scales.
 
+use plan::functions::{EXACT_REMAINDER, ROUND_TO, TRUNC_TO, WHOLE_QUOTIENT};
 use types::decimal::{divide_rounded, power_of_ten};
 use types::{Result, SqlState, Type, Value, decimal};
 
-use super::{Arguments, Evaluate, refuse};
+use super::declare::*;
+use super::{Arguments, refuse};
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        "whole quotient" => |a| {
-            let (left, right) = divided(a)?;
-            let negative = (left.0 < 0) != (right.0 < 0);
-            let (quotient, _) = quotient(left, right).ok_or_else(|| out_of_range(a))?;
-            let quotient = i128::try_from(quotient).map_err(|_| out_of_range(a))?;
-            fitted(a, if negative { -quotient } else { quotient })
-        },
-        "exact remainder" => |a| {
-            let (left, right) = divided(a)?;
-            let rest = remainder(left, right).ok_or_else(|| out_of_range(a))?;
-            let rest = i128::try_from(rest).map_err(|_| out_of_range(a))?;
-            fitted(a, if left.0 < 0 { -rest } else { rest })
-        },
-        "round to" => |a| to_digits(a, true),
-        "trunc to" => |a| to_digits(a, false),
-        "min_scale" => |a| {
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    internal(WHOLE_QUOTIENT, &[is(&[Takes::Number, Takes::Number], WIDE)], |a| {
+        let (left, right) = divided(a)?;
+        let negative = (left.0 < 0) != (right.0 < 0);
+        let (quotient, _) = quotient(left, right).ok_or_else(|| out_of_range(a))?;
+        let quotient = i128::try_from(quotient).map_err(|_| out_of_range(a))?;
+        fitted(a, if negative { -quotient } else { quotient })
+    }),
+    internal(EXACT_REMAINDER, &[is(&[Takes::Number, Takes::Number], WIDE)], |a| {
+        let (left, right) = divided(a)?;
+        let rest = remainder(left, right).ok_or_else(|| out_of_range(a))?;
+        let rest = i128::try_from(rest).map_err(|_| out_of_range(a))?;
+        fitted(a, if left.0 < 0 { -rest } else { rest })
+    }),
+    internal(ROUND_TO, &[is(&[Takes::Number, BIG], WIDE)], |a| to_digits(a, true)),
+    internal(TRUNC_TO, &[is(&[Takes::Number, BIG], WIDE)], |a| to_digits(a, false)),
+    own(
+        "min_scale",
+        &[is(&[Takes::Number], Type::Integer)],
+        page(
+            "numeric",
+            "min_scale(number)",
+            "Digits behind the point that a number needs.",
+            "min_scale(8.4100)",
+            "2",
+        ),
+        |a| {
             let (_, scale) = trimmed(a)?;
             Ok(Value::I32(i32::from(scale)))
         },
-        _ => return None,
-    })
-}
+    ),
+];
 
 /// An unscaled number and its scale.
 type Exact = (i128, u8);

@@ -1,6 +1,6 @@
 //! Scalar functions of our own, value by value: what the library lacks or does otherwise than PostgreSQL and DuckDB.
 //!
-//! `plan::functions` says which there are and what they take. Each is a function of the row's values; batches are
+//! Each is declared beside its code, once (`functions` says with what). Most are functions of a row's values; batches are
 //! walked here. A function in a hot path wants a kernel instead (`kernels`).
 
 mod batch;
@@ -8,6 +8,7 @@ mod bits;
 mod bytes;
 mod characters;
 mod codes;
+mod declare;
 mod encodings;
 mod exact;
 mod glob;
@@ -24,16 +25,20 @@ mod to_char_number;
 mod to_number;
 mod zones;
 
+pub(crate) use batch::Batch;
 pub(crate) use characters::separators;
 
+use declare::*;
 use plan::functions::{
-    self, ENUM_RANGE, FITTED_CHAR, FITTED_VARCHAR, GLOB, LIST_OF_LENGTH, ORDERED_ROW, PAIR, ROW_VALUE,
+    ENUM_RANGE, FITTED_CHAR, FITTED_VARCHAR, GLOB, LIST_OF_LENGTH, ORDERED_ROW, PAIR, ROW_VALUE,
     TRY_LIST_OF_LENGTH,
 };
 use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value, stop};
 use vector::{Data, Vector, VectorBuilder};
 
+use crate::functions;
+use crate::nested::Kernel;
 use crate::room::Room;
 
 /// What a function costs for a row of no bytes, more or less.
@@ -78,11 +83,43 @@ impl Arguments<'_> {
 
 type Evaluate = fn(&Arguments<'_>) -> Result<Value>;
 
+/// How a function is evaluated.
+#[derive(Clone, Copy)]
+pub(crate) enum Code {
+    /// Row by row.
+    Values(Evaluate),
+    /// Over whole vectors.
+    Vectors(Kernel),
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Code")
+    }
+}
+
+/// Every function's declaration.
+pub(crate) const TABLES: &[&[ScalarFunction]] = &[
+    FUNCTIONS,
+    text::FUNCTIONS,
+    codes::FUNCTIONS,
+    encodings::FUNCTIONS,
+    bytes::FUNCTIONS,
+    bits::FUNCTIONS,
+    exact::FUNCTIONS,
+    characters::FUNCTIONS,
+    similar::FUNCTIONS,
+    numbers::FUNCTIONS,
+    time::FUNCTIONS,
+    zones::FUNCTIONS,
+    system::FUNCTIONS,
+];
+
 /// A function bound to the types of its arguments.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnCall {
     evaluate: Evaluate,
-    batch: Option<batch::Batch>,
+    batch: Option<Batch>,
     strict: bool,
 }
 
@@ -100,33 +137,61 @@ fn invalid(message: impl Into<String>) -> Error {
     refuse(SqlState::InvalidParameterValue, message)
 }
 
-fn evaluate_of(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        ORDERED_ROW => rows::ordered_row,
-        ROW_VALUE => rows::row_value,
-        PAIR => rows::pair,
-        "enum_code" => |a| Ok(a.values[0].clone()),
-        ENUM_RANGE => range_of_labels,
-        LIST_OF_LENGTH => |a| of_length(a, false),
-        TRY_LIST_OF_LENGTH => |a| of_length(a, true),
-        FITTED_VARCHAR => |a| fitted(a, Type::Varchar),
-        FITTED_CHAR => |a| fitted(a, Type::Char),
-        "to_number" => to_number::to_number,
-        GLOB => glob::glob,
-        _ => text::named(name)
-            .or_else(|| codes::named(name))
-            .or_else(|| encodings::named(name))
-            .or_else(|| bytes::named(name))
-            .or_else(|| bits::named(name))
-            .or_else(|| exact::named(name))
-            .or_else(|| characters::named(name))
-            .or_else(|| similar::named(name))
-            .or_else(|| numbers::named(name))
-            .or_else(|| time::named(name))
-            .or_else(|| zones::named(name))
-            .or_else(|| system::named(name))?,
-    })
-}
+/// Functions of rows as bytes, of enums and of lengths, and those that have a file of their own.
+const FUNCTIONS: &[ScalarFunction] = &[
+    in_batches(
+        batch::ordered_rows,
+        internal(ORDERED_ROW, &[variadic(&[TEXT], Type::Bytea)], rows::ordered_row),
+    ),
+    internal(ROW_VALUE, &[is(&[BYTES], Type::Null)], rows::row_value),
+    in_batches(batch::pairs, internal(PAIR, &[is(&[DOUBLE, DOUBLE], Type::Bytea)], rows::pair)),
+    own(
+        "enum_code",
+        &[is(&[Takes::Any], Type::Integer)],
+        page(
+            "system",
+            "enum_code(value)",
+            "The place of an enum's label, from 0.",
+            "enum_code('ok'::ENUM('sad', 'ok'))",
+            "1",
+        ),
+        |a| Ok(a.values[0].clone()),
+    ),
+    internal(ENUM_RANGE, &[variadic(&[Takes::Any, Takes::Any], Type::Null)], range_of_labels),
+    internal(LIST_OF_LENGTH, &[first(&[Takes::Any, BIG])], |a| of_length(a, false)),
+    internal(TRY_LIST_OF_LENGTH, &[first(&[Takes::Any, BIG])], |a| of_length(a, true)),
+    internal(FITTED_VARCHAR, &[is(&[TEXT, BIG], Type::Text)], |a| fitted(a, Type::Varchar)),
+    internal(FITTED_CHAR, &[is(&[TEXT, BIG], Type::Text)], |a| fitted(a, Type::Char)),
+    own(
+        "to_number",
+        &[is(&[TEXT, TEXT], WIDE)],
+        page(
+            "numeric",
+            "to_number(text, template)",
+            "The number that a text shows as the template says, with as many digits behind the point; templates are those of to_char.",
+            "to_number('12,454.8-', '99G999D9S')",
+            "-12454.8",
+        ),
+        to_number::to_number,
+    ),
+    internal(GLOB, &[is(&[TEXT, TEXT], Type::Boolean)], glob::glob),
+    // Fields of moments, over whole vectors.
+    kernel(
+        "date_field",
+        &[is(&[TEXT, DATE], Type::BigInt), is(&[TEXT, STAMP], Type::BigInt), is(&[TEXT, TIME], Type::BigInt)],
+        crate::kernels::fields::whole_fields,
+    ),
+    kernel(
+        "any_field",
+        &[
+            is(&[TEXT, DATE], Type::Double),
+            is(&[TEXT, STAMP], Type::Double),
+            is(&[TEXT, TIME], Type::Double),
+            is(&[TEXT, INTERVAL], Type::Double),
+        ],
+        crate::kernels::fields::numbers,
+    ),
+];
 
 /// A text as assignment to a type of so many characters takes it.
 fn fitted(a: &Arguments<'_>, of: fn(u32) -> Type) -> Result<Value> {
@@ -156,22 +221,31 @@ fn of_length(a: &Arguments<'_>, lenient: bool) -> Result<Value> {
     }
 }
 
-/// The function of that name.
+/// The function of that name, where it is one of a row's values.
 pub(crate) fn find(name: &str) -> Option<OwnCall> {
-    let strict = functions::signatures(name).next()?.strict;
-    Some(OwnCall { evaluate: evaluate_of(name)?, batch: batch::named(name), strict })
+    let function = functions::named(name)?;
+    let Code::Values(evaluate) = function.code else { return None };
+    let strict = function.signatures.first()?.strict;
+    Some(OwnCall { evaluate, batch: function.batch, strict })
+}
+
+/// The function of that name, where it is one of whole vectors.
+pub(crate) fn kernel_of(name: &str) -> Option<Kernel> {
+    match functions::named(name)?.code {
+        Code::Vectors(kernel) => Some(kernel),
+        Code::Values(_) => None,
+    }
 }
 
 /// Whether these are arguments of one of its signatures: the library may have a function of the same name, with more.
 pub(crate) fn takes(name: &str, arguments: &[Type]) -> bool {
-    use functions::Takes;
     let suits = |takes: Takes, ty: Type| match takes {
         Takes::Any => true,
         Takes::Integer => ty.is_integer(),
         Takes::Number => ty.is_numeric() || ty == Type::Null,
         Takes::Is(wanted) => ty == wanted || (ty.is_text() && wanted.is_text()),
     };
-    functions::signatures(name).any(|s| {
+    functions::signatures(name).iter().any(|s| {
         let least = s.takes.len() - s.optional;
         arguments.len() >= least
             && arguments
@@ -222,20 +296,5 @@ impl OwnCall {
             }
         }
         Ok(out.finish())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_signature_has_its_code() {
-        let missing: Vec<&str> = functions::SIGNATURES
-            .iter()
-            .map(|s| s.name)
-            .filter(|n| evaluate_of(n).is_none() && crate::nested::named(n).is_none())
-            .collect();
-        assert!(missing.is_empty(), "without code: {missing:?}");
     }
 }

@@ -10,46 +10,198 @@ use plan::functions::{BITWISE_NOT, FLOAT_REMAINDER};
 use types::datetime::is_infinite;
 use types::{Result, SqlState, Type, Value};
 
-use super::{Arguments, Evaluate, refuse};
+use super::declare::*;
+use super::{Arguments, refuse};
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        "&" => |a| bitwise(a, |x, y| x & y),
-        "|" => |a| bitwise(a, |x, y| x | y),
-        "#" => |a| bitwise(a, |x, y| x ^ y),
-        "<<" => |a| shifted(a, true),
-        ">>" => |a| shifted(a, false),
-        BITWISE_NOT => inverted,
-        // Halves go to the even neighbour, as PostgreSQL's do for floats.
-        "round" => |a| match a.len() {
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    internal("&", &[first(&[Takes::Integer, Takes::Integer])], |a| bitwise(a, |x, y| x & y)),
+    internal("|", &[first(&[Takes::Integer, Takes::Integer])], |a| bitwise(a, |x, y| x | y)),
+    internal("#", &[first(&[Takes::Integer, Takes::Integer])], |a| bitwise(a, |x, y| x ^ y)),
+    internal("<<", &[first(&[Takes::Integer, BIG])], |a| shifted(a, true)),
+    internal(">>", &[first(&[Takes::Integer, BIG])], |a| shifted(a, false)),
+    internal(BITWISE_NOT, &[first(&[Takes::Integer])], inverted),
+    // Halves go to the even neighbour, as PostgreSQL's do for floats.
+    own(
+        "round",
+        &[is(&[DOUBLE], Type::Double), is(&[DOUBLE, BIG], Type::Double)],
+        page(
+            "numeric",
+            "round(number [, digits])",
+            "The number rounded to that many digits behind the point; a DECIMAL's half goes away from zero.",
+            "round(2.345, 2)",
+            "2.35",
+        ),
+        |a| match a.len() {
             1 => Ok(Value::F64(a.float(0)?.round_ties_even())),
             _ => to_places(a, f64::round),
         },
-        "trunc" => |a| to_places(a, f64::trunc),
-        "factorial" => factorial,
-        "bit_count" => bit_count,
-        "width_bucket" => width_bucket,
-        "round_even" => round_even,
-        "gamma" => |a| finite(libm::tgamma(a.float(0)?), a),
-        "lgamma" => |a| finite(libm::lgamma(a.float(0)?), a),
-        "even" => |a| Ok(Value::F64(even(a.float(0)?))),
-        "fdiv" => |a| divided(a, |x, y| (x / y).floor()),
-        FLOAT_REMAINDER => |a| match a.float(1)? {
-            0.0 => Err(types::Error::division_by_zero()),
-            divisor => Ok(Value::F64(a.float(0)? % divisor)),
-        },
-        "fmod" => |a| divided(a, |x, y| x - y * (x / y).floor()),
-        "isfinite" => |a| {
+    ),
+    own(
+        "trunc",
+        &[is(&[DOUBLE, BIG], Type::Double)],
+        page(
+            "numeric",
+            "trunc(number [, digits])",
+            "The number without the digits behind those given.",
+            "trunc(-2.789, 1)",
+            "-2.7",
+        ),
+        |a| to_places(a, f64::trunc),
+    ),
+    own(
+        "factorial",
+        &[is(&[BIG], Type::BigInt)],
+        page(
+            "numeric",
+            "factorial(n)",
+            "The product of the whole numbers from 1 to n.",
+            "factorial(5)",
+            "120",
+        ),
+        factorial,
+    ),
+    own(
+        "bit_count",
+        &[is(&[Takes::Integer], Type::BigInt), is(&[BYTES], Type::BigInt)],
+        page("numeric", "bit_count(value)", "The number of bits that are 1.", "bit_count(7)", "3"),
+        bit_count,
+    ),
+    own(
+        "width_bucket",
+        &[is(&[DOUBLE, DOUBLE, DOUBLE, BIG], Type::Integer)],
+        page(
+            "numeric",
+            "width_bucket(number, low, high, count)",
+            "The number of the part that a value lies in when low to high is cut into count equal parts; 0 and count + 1 are outside.",
+            "width_bucket(5.35, 0.024, 10.06, 5)",
+            "3",
+        ),
+        width_bucket,
+    ),
+    own(
+        "round_even",
+        &[is(&[DOUBLE, BIG], Type::Double)],
+        page(
+            "numeric",
+            "round_even(number, digits)",
+            "Rounded to that many digits behind the point; halves go to the even neighbour.",
+            "round_even(24.5, 0)",
+            "24",
+        ),
+        round_even,
+    ),
+    own(
+        "gamma",
+        &[is(&[DOUBLE], Type::Double)],
+        page(
+            "numeric",
+            "gamma(number)",
+            "The gamma function, which is (n - 1)! at whole numbers.",
+            "gamma(5)",
+            "24",
+        ),
+        |a| finite(libm::tgamma(a.float(0)?), a),
+    ),
+    own(
+        "lgamma",
+        &[is(&[DOUBLE], Type::Double)],
+        page(
+            "numeric",
+            "lgamma(number)",
+            "The natural logarithm of the gamma function's size.",
+            "round(lgamma(10), 3)",
+            "12.802",
+        ),
+        |a| finite(libm::lgamma(a.float(0)?), a),
+    ),
+    own(
+        "even",
+        &[is(&[DOUBLE], Type::Double)],
+        page("numeric", "even(number)", "The next even whole number away from zero.", "even(2.9)", "4"),
+        |a| Ok(Value::F64(even(a.float(0)?))),
+    ),
+    own(
+        "fdiv",
+        &[is(&[DOUBLE, DOUBLE], Type::Double)],
+        page(
+            "numeric",
+            "fdiv(a, b)",
+            "The greatest whole number not above the quotient.",
+            "fdiv(-7, 2)",
+            "-4",
+        ),
+        |a| divided(a, |x, y| (x / y).floor()),
+    ),
+    internal(FLOAT_REMAINDER, &[is(&[DOUBLE, DOUBLE], Type::Double)], |a| match a.float(1)? {
+        0.0 => Err(types::Error::division_by_zero()),
+        divisor => Ok(Value::F64(a.float(0)? % divisor)),
+    }),
+    own(
+        "fmod",
+        &[is(&[DOUBLE, DOUBLE], Type::Double)],
+        page(
+            "numeric",
+            "fmod(a, b)",
+            "The remainder that belongs to fdiv, with the sign of b.",
+            "fmod(-7, 2)",
+            "1",
+        ),
+        |a| divided(a, |x, y| x - y * (x / y).floor()),
+    ),
+    own(
+        "isfinite",
+        &[
+            is(&[DOUBLE], Type::Boolean),
+            is(&[INTERVAL], Type::Boolean),
+            is(&[DATE], Type::Boolean),
+            is(&[STAMP], Type::Boolean),
+            is(&[ZONED], Type::Boolean),
+        ],
+        page(
+            "numeric",
+            "isfinite(value)",
+            "Whether a number or a moment is neither infinite nor NaN.",
+            "isfinite('infinity'::double precision)",
+            "false",
+        ),
+        |a| {
             Ok(Value::Bool(match (&a.values[0], a.types[0]) {
                 (Value::I32(day), Type::Date) => !matches!(*day, i32::MAX | i32::MIN),
                 (Value::I64(micros), Type::Timestamp | Type::TimestampTz) => !is_infinite(*micros),
                 (value, _) => value.as_f64().is_none_or(f64::is_finite),
             }))
         },
-        "isinf" => |a| Ok(Value::Bool(a.float(0)?.is_infinite())),
-        "signbit" => |a| Ok(Value::Bool(a.float(0)?.is_sign_negative())),
-        "sind" => |a| {
+    ),
+    own(
+        "isinf",
+        &[is(&[DOUBLE], Type::Boolean)],
+        page(
+            "numeric",
+            "isinf(number)",
+            "Whether a floating-point number is infinite.",
+            "isinf('infinity'::double precision)",
+            "true",
+        ),
+        |a| Ok(Value::Bool(a.float(0)?.is_infinite())),
+    ),
+    own(
+        "signbit",
+        &[is(&[DOUBLE], Type::Boolean)],
+        page(
+            "numeric",
+            "signbit(number)",
+            "Whether the sign of a floating-point number is minus.",
+            "signbit(-0.5)",
+            "true",
+        ),
+        |a| Ok(Value::Bool(a.float(0)?.is_sign_negative())),
+    ),
+    own(
+        "sind",
+        &[is(&[DOUBLE], Type::Double)],
+        page("numeric", "sind(angle)", "The sine of an angle in degrees.", "sind(30)", "0.5"),
+        |a| {
             degrees(
                 a,
                 f64::sin,
@@ -65,7 +217,12 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 ],
             )
         },
-        "cosd" => |a| {
+    ),
+    own(
+        "cosd",
+        &[is(&[DOUBLE], Type::Double)],
+        page("numeric", "cosd(angle)", "The cosine of an angle in degrees.", "cosd(60)", "0.5"),
+        |a| {
             degrees(
                 a,
                 f64::cos,
@@ -81,7 +238,12 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 ],
             )
         },
-        "tand" => |a| {
+    ),
+    own(
+        "tand",
+        &[is(&[DOUBLE], Type::Double)],
+        page("numeric", "tand(angle)", "The tangent of an angle in degrees.", "tand(45)", "1"),
+        |a| {
             degrees(
                 a,
                 f64::tan,
@@ -97,7 +259,12 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 ],
             )
         },
-        "cotd" => |a| {
+    ),
+    own(
+        "cotd",
+        &[is(&[DOUBLE], Type::Double)],
+        page("numeric", "cotd(angle)", "The cotangent of an angle in degrees.", "cotd(45)", "1"),
+        |a| {
             degrees(
                 a,
                 |x| 1.0 / x.tan(),
@@ -113,15 +280,45 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 ],
             )
         },
-        "asind" => {
-            |a| arc(a, f64::asin, &[(0.0, 0.0), (0.5, 30.0), (1.0, 90.0), (-0.5, -30.0), (-1.0, -90.0)])
-        }
-        "acosd" => {
-            |a| arc(a, f64::acos, &[(1.0, 0.0), (0.5, 60.0), (0.0, 90.0), (-0.5, 120.0), (-1.0, 180.0)])
-        }
-        "atand" => |a| Ok(Value::F64(whole_degrees(a.float(0)?.atan()))),
-        "atan2d" => |a| Ok(Value::F64(whole_degrees(a.float(0)?.atan2(a.float(1)?)))),
-        "nextafter" => |a| {
+    ),
+    own(
+        "asind",
+        &[is(&[DOUBLE], Type::Double)],
+        page("numeric", "asind(number)", "The angle, in degrees, whose sine this is.", "asind(0.5)", "30"),
+        |a| arc(a, f64::asin, &[(0.0, 0.0), (0.5, 30.0), (1.0, 90.0), (-0.5, -30.0), (-1.0, -90.0)]),
+    ),
+    own(
+        "acosd",
+        &[is(&[DOUBLE], Type::Double)],
+        page("numeric", "acosd(number)", "The angle, in degrees, whose cosine this is.", "acosd(0.5)", "60"),
+        |a| arc(a, f64::acos, &[(1.0, 0.0), (0.5, 60.0), (0.0, 90.0), (-0.5, 120.0), (-1.0, 180.0)]),
+    ),
+    own(
+        "atand",
+        &[is(&[DOUBLE], Type::Double)],
+        page("numeric", "atand(number)", "The angle, in degrees, whose tangent this is.", "atand(1)", "45"),
+        |a| Ok(Value::F64(whole_degrees(a.float(0)?.atan()))),
+    ),
+    own(
+        "atan2d",
+        &[is(&[DOUBLE, DOUBLE], Type::Double)],
+        page("numeric", "atan2d(y, x)", "The angle, in degrees, of the point (x, y).", "atan2d(1, 1)", "45"),
+        |a| Ok(Value::F64(whole_degrees(a.float(0)?.atan2(a.float(1)?)))),
+    ),
+    own(
+        "nextafter",
+        &[
+            is(&[Takes::Is(Type::Real), Takes::Is(Type::Real)], Type::Real),
+            is(&[DOUBLE, DOUBLE], Type::Double),
+        ],
+        page(
+            "numeric",
+            "nextafter(from, to)",
+            "The next number that a float can hold, from the one towards the other.",
+            "nextafter(1.0::DOUBLE, 2.0::DOUBLE) > 1.0",
+            "true",
+        ),
+        |a| {
             let (from, to) = (a.float(0)?, a.float(1)?);
             Ok(match a.values.first() {
                 Some(Value::F32(from)) => Value::F32(match f64::from(*from).partial_cmp(&to) {
@@ -138,10 +335,20 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 }),
             })
         },
-        "scale" => |a| Ok(Value::I32(i32::from(a.types[0].scale()))),
-        _ => return None,
-    })
-}
+    ),
+    own(
+        "scale",
+        &[is(&[Takes::Number], Type::Integer)],
+        page(
+            "numeric",
+            "scale(number)",
+            "The number of digits behind the point of an exact number.",
+            "scale(8.4100)",
+            "4",
+        ),
+        |a| Ok(Value::I32(i32::from(a.types[0].scale()))),
+    ),
+];
 
 fn out_of_range(a: &Arguments<'_>) -> types::Error {
     types::Error::out_of_range(&a.ty)

@@ -4,31 +4,93 @@ use std::collections::HashSet;
 
 use types::{Result, SqlState, Value, stop};
 
-use super::{Arguments, Evaluate, invalid, refuse};
+use super::declare::*;
+use super::{Arguments, invalid, refuse};
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        "damerau_levenshtein" => |a| {
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    own(
+        "damerau_levenshtein",
+        &[is(&[TEXT, TEXT], Type::BigInt)],
+        page(
+            "text",
+            "damerau_levenshtein(a, b)",
+            "As levenshtein, where two neighbours may also change places.",
+            "damerau_levenshtein('abcd', 'abdc')",
+            "1",
+        ),
+        |a| {
             compared(a, |x, y| {
                 let characters = |text: &Text<'_>| text.0.chars().map(Character).collect::<Vec<_>>();
                 let distance = strsim::generic_damerau_levenshtein(&characters(x), &characters(y));
                 Value::I64(distance as i64)
             })
         },
-        "levenshtein" => |a| {
-            compared(a, |x, y| Value::I32(strsim::generic_levenshtein(x, y).min(i32::MAX as usize) as i32))
-        },
-        "hamming" => |a| match strsim::hamming(a.text(0)?, a.text(1)?) {
+    ),
+    own(
+        "levenshtein",
+        &[is(&[TEXT, TEXT], Type::Integer)],
+        page(
+            "text",
+            "levenshtein(a, b)",
+            "How many characters have to be put in, taken out or changed to make one text of the other.",
+            "levenshtein('kitten', 'sitting')",
+            "3",
+        ),
+        |a| compared(a, |x, y| Value::I32(strsim::generic_levenshtein(x, y).min(i32::MAX as usize) as i32)),
+    ),
+    own(
+        "hamming",
+        &[is(&[TEXT, TEXT], Type::BigInt)],
+        page(
+            "text",
+            "hamming(a, b)",
+            "In how many places two texts of one length differ.",
+            "hamming('duck', 'dock')",
+            "1",
+        ),
+        |a| match strsim::hamming(a.text(0)?, a.text(1)?) {
             Ok(distance) => Ok(Value::I64(distance as i64)),
             Err(_) => Err(invalid("hamming: the texts must have the same length")),
         },
-        "jaccard" => jaccard,
-        "jaro_similarity" => |a| compared(a, |x, y| Value::F64(strsim::generic_jaro(x, y))),
-        "jaro_winkler_similarity" => |a| compared(a, |x, y| Value::F64(strsim::generic_jaro_winkler(x, y))),
-        _ => return None,
-    })
-}
+    ),
+    own(
+        "jaccard",
+        &[is(&[TEXT, TEXT], Type::Double)],
+        page(
+            "text",
+            "jaccard(a, b)",
+            "The share of characters that both texts have among those that either has.",
+            "jaccard('duck', 'luck')",
+            "0.6",
+        ),
+        jaccard,
+    ),
+    own(
+        "jaro_similarity",
+        &[is(&[TEXT, TEXT], Type::Double)],
+        page(
+            "text",
+            "jaro_similarity(a, b)",
+            "The Jaro similarity of two texts, from 0 to 1.",
+            "round(jaro_similarity('duck', 'dock')::numeric, 4)",
+            "0.8333",
+        ),
+        |a| compared(a, |x, y| Value::F64(strsim::generic_jaro(x, y))),
+    ),
+    own(
+        "jaro_winkler_similarity",
+        &[is(&[TEXT, TEXT], Type::Double)],
+        page(
+            "text",
+            "jaro_winkler_similarity(a, b)",
+            "The Jaro-Winkler similarity of two texts, from 0 to 1.",
+            "round(jaro_winkler_similarity('duck', 'dock')::numeric, 4)",
+            "0.8500",
+        ),
+        |a| compared(a, |x, y| Value::F64(strsim::generic_jaro_winkler(x, y))),
+    ),
+];
 
 /// A text whose characters are gone through once for each character of another.
 struct Text<'a>(&'a str);

@@ -3,18 +3,60 @@
 use md5::Digest;
 use types::{Result, SqlState, Value};
 
-use super::{Arguments, Evaluate, refuse};
+use super::declare::*;
+use super::{Arguments, refuse};
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        "error" => error,
-        "hash" => hash,
-        "num_nulls" => |a| Ok(Value::I32(a.values.iter().filter(|v| v.is_null()).count() as i32)),
-        "num_nonnulls" => |a| Ok(Value::I32(a.values.iter().filter(|v| !v.is_null()).count() as i32)),
-        _ => return None,
-    })
-}
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    own(
+        "error",
+        &[is(&[TEXT], Type::Text)],
+        page(
+            "conditional",
+            "error(message)",
+            "Raises an error with that message where it is evaluated.",
+            "CASE WHEN 1 > 0 THEN 'fine' ELSE error('no') END",
+            "fine",
+        ),
+        error,
+    ),
+    own(
+        "hash",
+        &[variadic(&[Takes::Any], Type::BigInt)],
+        page(
+            "system",
+            "hash(value, ...)",
+            "A whole number of 63 bits that equal values share, for samples and shares; it may differ between versions.",
+            "hash('a', 1) = hash('a', 1)",
+            "true",
+        ),
+        hash,
+    ),
+    own(
+        "num_nulls",
+        &[variadic(&[], Type::Integer)],
+        page(
+            "conditional",
+            "num_nulls(value, ...)",
+            "How many of the values are NULL.",
+            "num_nulls(1, NULL, 'x')",
+            "1",
+        ),
+        |a| Ok(Value::I32(a.values.iter().filter(|v| v.is_null()).count() as i32)),
+    ),
+    own(
+        "num_nonnulls",
+        &[variadic(&[], Type::Integer)],
+        page(
+            "conditional",
+            "num_nonnulls(value, ...)",
+            "How many of the values are not NULL.",
+            "num_nonnulls(1, NULL, 'x')",
+            "2",
+        ),
+        |a| Ok(Value::I32(a.values.iter().filter(|v| !v.is_null()).count() as i32)),
+    ),
+];
 
 fn error(a: &Arguments<'_>) -> Result<Value> {
     Err(refuse(SqlState::InvalidParameterValue, a.text(0)?))

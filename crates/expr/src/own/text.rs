@@ -5,30 +5,128 @@
 //! value that does not suit its place in the format is an error of the statement. Quoted names and literals read back
 //! as the same name or text.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use types::{Result, SqlState, Type, Value};
 
-use super::{Arguments, Evaluate, invalid, refuse};
+use super::declare::*;
+use super::{Arguments, invalid, refuse};
 
 /// Characters that one formatted field may be padded to.
 const WIDTH_MAX: usize = 1_000_000;
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        "format" => format,
-        "printf" => printf,
-        "quote_ident" => |a| Ok(Value::text(&quoted_name(a.text(0)?))),
-        "quote_literal" => |a| Ok(Value::text(&quoted(a.text(0)?))),
-        "quote_nullable" => {
-            |a| Ok(if a.values[0].is_null() { Value::text("NULL") } else { Value::text(&quoted(a.text(0)?)) })
-        }
-        "regexp_escape" => |a| Ok(Value::text(&regex::escape(a.text(0)?))),
-        "format_bytes" => |a| Ok(Value::text(&format_bytes(a.integer(0)?))),
-        "format_decimal_bytes" => |a| Ok(Value::text(&format_decimal_bytes(a.integer(0)?))),
-        "pg_size_pretty" => |a| Ok(Value::text(&size_pretty(a.integer(0)?))),
-        _ => return None,
-    })
-}
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    own(
+        "format",
+        &[variadic(&[TEXT], Type::Text)],
+        page(
+            "text",
+            "format(template, value, ...)",
+            "The template with %s replaced by values, %I by quoted names and %L by quoted literals.",
+            "format('%s of %I: %L', 1, 'My table', 'it''s')",
+            "1 of \"My table\": 'it''s'",
+        ),
+        format,
+    ),
+    own(
+        "printf",
+        &[variadic(&[TEXT], Type::Text)],
+        page(
+            "text",
+            "printf(format, value, ...)",
+            "The format with C's specifiers (%d, %s, %f, %e, %g, %x, %c) replaced by values.",
+            "printf('%05d|%.2f|%-4s|', 42, 3.14159, 'ab')",
+            "00042|3.14|ab  |",
+        ),
+        printf,
+    ),
+    own(
+        "quote_ident",
+        &[is(&[TEXT], Type::Text)],
+        page(
+            "text",
+            "quote_ident(text)",
+            "The text as a name in SQL, quoted where it has to be.",
+            "quote_ident('My table')",
+            "\"My table\"",
+        ),
+        |a| Ok(Value::text(&quoted_name(a.text(0)?))),
+    ),
+    own(
+        "quote_literal",
+        &[is(&[TEXT], Type::Text)],
+        page(
+            "text",
+            "quote_literal(text)",
+            "The text as a literal in SQL.",
+            "quote_literal('it''s')",
+            "'it''s'",
+        ),
+        |a| Ok(Value::text(&quoted(a.text(0)?))),
+    ),
+    own(
+        "quote_nullable",
+        &[Signature { strict: false, ..is(&[TEXT], Type::Text) }],
+        page(
+            "text",
+            "quote_nullable(text)",
+            "The text as a literal in SQL, and NULL for NULL.",
+            "quote_nullable(NULL)",
+            "NULL",
+        ),
+        |a| Ok(if a.values[0].is_null() { Value::text("NULL") } else { Value::text(&quoted(a.text(0)?)) }),
+    ),
+    own(
+        "regexp_escape",
+        &[is(&[TEXT], Type::Text)],
+        page(
+            "regular expression",
+            "regexp_escape(text)",
+            "The text with what has a meaning in a pattern escaped.",
+            "regexp_escape('a.b')",
+            "a\\.b",
+        ),
+        |a| Ok(Value::text(&regex::escape(a.text(0)?))),
+    ),
+    own(
+        "format_bytes",
+        &[is(&[BIG], Type::Text)],
+        page(
+            "text",
+            "format_bytes(number)",
+            "A number of bytes in units of 1024, with one digit.",
+            "format_bytes(16000)",
+            "15.6 KiB",
+        ),
+        |a| Ok(Value::text(&format_bytes(a.integer(0)?))),
+    ),
+    own(
+        "format_decimal_bytes",
+        &[is(&[BIG], Type::Text)],
+        page(
+            "text",
+            "format_decimal_bytes(bytes)",
+            "A number of bytes in kB, MB, GB: powers of 1000.",
+            "format_decimal_bytes(16000)",
+            "16.0 kB",
+        ),
+        |a| Ok(Value::text(&format_decimal_bytes(a.integer(0)?))),
+    ),
+    own(
+        "pg_size_pretty",
+        &[is(&[BIG], Type::Text)],
+        page(
+            "text",
+            "pg_size_pretty(number)",
+            "A number of bytes as PostgreSQL tells it.",
+            "pg_size_pretty(20000)",
+            "20 kB",
+        ),
+        |a| Ok(Value::text(&size_pretty(a.integer(0)?))),
+    ),
+];
 
 fn quoted(text: &str) -> String {
     let doubled = text.replace('\'', "''");
@@ -169,48 +267,92 @@ fn printf(a: &Arguments<'_>) -> Result<Value> {
             out.push(c);
             continue;
         }
-        let (mut left, mut zeros, mut plus, mut space) = (false, false, false, false);
-        let (mut prefixed, mut separator) = (false, None);
+        let specifier = Specifier::read(&mut rest, a, &mut next)?;
+        let Specifier { left, zeros, width, kind, .. } = specifier;
+        let text = specifier.shown(a.values.get(next).ok_or_else(too_few)?, a.types[next])?;
+        next += 1;
+        if zeros && !left && kind != 's' && kind != 'c' {
+            let sign = text.chars().next().filter(|c| matches!(c, '-' | '+' | ' '));
+            let digits = if sign.is_some() { &text[1..] } else { &text };
+            let missing = width.saturating_sub(text.len());
+            out.extend(sign);
+            out.push_str(&"0".repeat(missing));
+            out.push_str(digits);
+        } else {
+            out.push_str(&padded(text, width, left));
+        }
+    }
+    Ok(Value::text(&out))
+}
+
+fn too_few() -> types::Error {
+    invalid("printf: there are fewer arguments than specifiers")
+}
+
+/// The digits that come next, as a number; `None` where there are none.
+fn count_ahead(rest: &mut Peekable<Chars<'_>>) -> Option<usize> {
+    let mut digits = String::new();
+    while let Some(d) = rest.next_if(char::is_ascii_digit) {
+        digits.push(d);
+    }
+    digits.parse().ok()
+}
+
+/// What printf's format says of one argument: flags, width, precision and kind.
+#[derive(Default)]
+struct Specifier {
+    left: bool,
+    zeros: bool,
+    plus: bool,
+    space: bool,
+    prefixed: bool,
+    separator: Option<char>,
+    width: usize,
+    /// Whether a point stands there, with digits behind it or none.
+    point: bool,
+    digits: Option<usize>,
+    kind: char,
+}
+
+impl Specifier {
+    /// Reads what stands behind a `%`; `next` is the argument that comes next.
+    fn read(rest: &mut Peekable<Chars<'_>>, a: &Arguments<'_>, next: &mut usize) -> Result<Specifier> {
+        let mut s = Specifier::default();
         while let Some(flag) = rest.next_if(|c| matches!(c, '-' | '0' | '+' | ' ' | '#' | ',' | '_' | '\'')) {
             match flag {
-                '-' => left = true,
-                '0' => zeros = true,
-                '+' => plus = true,
-                ' ' => space = true,
-                '#' => prefixed = true,
-                other => separator = Some(other),
+                '-' => s.left = true,
+                '0' => s.zeros = true,
+                '+' => s.plus = true,
+                ' ' => s.space = true,
+                '#' => s.prefixed = true,
+                other => s.separator = Some(other),
             }
         }
-        let number = |rest: &mut std::iter::Peekable<std::str::Chars<'_>>| {
-            let mut digits = String::new();
-            while let Some(d) = rest.next_if(char::is_ascii_digit) {
-                digits.push(d);
-            }
-            digits.parse::<usize>().ok()
-        };
-        let missing = || invalid("printf: there are fewer arguments than specifiers");
         // `*`: an argument says the width; a negative one is that of a text at the left.
-        let width = if rest.next_if_eq(&'*').is_some() {
-            let width = a.values.get(next).ok_or_else(missing)?;
-            let width = width.as_i64().filter(|_| a.types[next].is_integer());
+        s.width = if rest.next_if_eq(&'*').is_some() {
+            let width = a.values.get(*next).ok_or_else(too_few)?;
+            let width = width.as_i64().filter(|_| a.types[*next].is_integer());
             let width = width.ok_or_else(|| invalid("printf: the width of %* is no integer"))?;
-            next += 1;
-            left |= width < 0;
+            *next += 1;
+            s.left |= width < 0;
             usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX)
         } else {
-            number(&mut rest).unwrap_or(0)
+            count_ahead(rest).unwrap_or(0)
         };
-        let point = rest.next_if_eq(&'.').is_some();
-        let digits = if point { number(&mut rest) } else { None };
-        let precision = point.then(|| digits.unwrap_or(0));
-        if width > WIDTH_MAX || precision.is_some_and(|p| p > 1000) {
+        s.point = rest.next_if_eq(&'.').is_some();
+        s.digits = if s.point { count_ahead(rest) } else { None };
+        if s.width > WIDTH_MAX || s.digits.is_some_and(|p| p > 1000) {
             return Err(invalid("printf: the width is out of range"));
         }
         while rest.next_if(|c| matches!(c, 'l' | 'h' | 'z' | 'j')).is_some() {}
-        let kind = rest.next().ok_or_else(|| invalid("printf: the format ends within a specifier"))?;
-        let value = a.values.get(next).ok_or_else(missing)?;
-        let ty = a.types[next];
-        next += 1;
+        s.kind = rest.next().ok_or_else(|| invalid("printf: the format ends within a specifier"))?;
+        Ok(s)
+    }
+
+    /// The argument's text, not yet filled to the width.
+    fn shown(&self, value: &Value, ty: Type) -> Result<String> {
+        let Specifier { plus, space, prefixed, separator, point, digits, kind, .. } = *self;
+        let precision = point.then(|| digits.unwrap_or(0));
         let wrong = || invalid(format!("printf: %{kind} does not take a value of type {ty}"));
         let whole = || -> Result<i128> {
             if let Some(truth) = value.as_bool() {
@@ -229,7 +371,7 @@ fn printf(a: &Arguments<'_>) -> Result<Value> {
             (false, false, true) => format!(" {text}"),
             _ => text,
         };
-        let text = match kind {
+        Ok(match kind {
             'd' | 'i' | 'u' => {
                 let value = whole()?;
                 let shown = format!("{:0>1$}", value.unsigned_abs(), digits.unwrap_or(0));
@@ -273,19 +415,8 @@ fn printf(a: &Arguments<'_>) -> Result<Value> {
                 signed(grouped(&text, separator), negative)
             }
             other => return Err(invalid(format!("printf: unknown specifier %{other}"))),
-        };
-        if zeros && !left && kind != 's' && kind != 'c' {
-            let sign = text.chars().next().filter(|c| matches!(c, '-' | '+' | ' '));
-            let digits = if sign.is_some() { &text[1..] } else { &text };
-            let missing = width.saturating_sub(text.len());
-            out.extend(sign);
-            out.push_str(&"0".repeat(missing));
-            out.push_str(digits);
-        } else {
-            out.push_str(&padded(text, width, left));
-        }
+        })
     }
-    Ok(Value::text(&out))
 }
 
 fn float_text(value: f64, kind: char, precision: usize) -> String {

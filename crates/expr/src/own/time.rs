@@ -12,24 +12,33 @@ use types::interval::{self, Interval};
 use types::time_tz::TimeTz;
 use types::{Error, Result, SqlState, Type, Value, Zone, units};
 
-use super::{Arguments, Evaluate, invalid, refuse, time_format, time_parse};
+use super::declare::*;
+use super::{Arguments, invalid, refuse, time_format, time_parse};
 
 const MICROS_PER_HOUR: i64 = 3600 * MICROS_PER_SECOND;
 const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        INTERVAL_KEY => |a| Ok(Value::I128(a.interval(0)?.key())),
-        INTERVAL_PART => |a| {
-            let of = a.interval(1)?;
-            Ok(Value::I64(match a.text(0)? {
-                "months" => i64::from(of.months),
-                "days" => i64::from(of.days),
-                _ => of.micros,
-            }))
-        },
-        INTERVAL_ADD => |a| match a.ty {
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    internal(INTERVAL_KEY, &[is(&[INTERVAL], Type::Decimal { precision: 38, scale: 0 })], |a| {
+        Ok(Value::I128(a.interval(0)?.key()))
+    }),
+    internal(INTERVAL_PART, &[is(&[TEXT, INTERVAL], Type::BigInt)], |a| {
+        let of = a.interval(1)?;
+        Ok(Value::I64(match a.text(0)? {
+            "months" => i64::from(of.months),
+            "days" => i64::from(of.days),
+            _ => of.micros,
+        }))
+    }),
+    internal(
+        INTERVAL_ADD,
+        &[
+            is(&[INTERVAL, INTERVAL], Type::Interval),
+            is(&[STAMP, INTERVAL], Type::Timestamp),
+            is(&[ZONED, INTERVAL], Type::TimestampTz),
+        ],
+        |a| match a.ty {
             Type::Interval => sum(a.interval(0)?.checked_add(a.interval(1)?)),
             _ => {
                 let moved = a.interval(1)?.after(a.integer(0)?);
@@ -37,59 +46,255 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 moved.map(Value::I64).ok_or_else(out_of_range)
             }
         },
-        INTERVAL_MULTIPLY => |a| sum(a.interval(0)?.scaled(a.float(1)?, false)),
-        INTERVAL_DIVIDE => |a| match a.float(1)? {
-            0.0 => Err(Error::division_by_zero()),
-            by => sum(a.interval(0)?.scaled(by, true)),
-        },
-        INTERVAL_OF_SUMS => |a| {
-            let part = |at| i32::try_from(a.integer(at)?).map_err(|_| interval::out_of_range());
-            let all = Interval::new(part(0)?, part(1)?, a.integer(2)?);
-            match a.len() {
-                3 => all.value(),
-                _ if a.integer(3)? == 0 => Ok(Value::Null),
-                _ => sum(all.scaled(a.integer(3)? as f64, true)),
-            }
-        },
-        INTERVAL_GREATEST => {
-            |a| Ok(a.values.iter().filter(|v| !v.is_null()).max().cloned().unwrap_or(Value::Null))
+    ),
+    internal(INTERVAL_MULTIPLY, &[is(&[INTERVAL, DOUBLE], Type::Interval)], |a| {
+        sum(a.interval(0)?.scaled(a.float(1)?, false))
+    }),
+    internal(INTERVAL_DIVIDE, &[is(&[INTERVAL, DOUBLE], Type::Interval)], |a| match a.float(1)? {
+        0.0 => Err(Error::division_by_zero()),
+        by => sum(a.interval(0)?.scaled(by, true)),
+    }),
+    internal(INTERVAL_OF_SUMS, &[optional(is(&[BIG, BIG, BIG, BIG], Type::Interval), 1)], |a| {
+        let part = |at| i32::try_from(a.integer(at)?).map_err(|_| interval::out_of_range());
+        let all = Interval::new(part(0)?, part(1)?, a.integer(2)?);
+        match a.len() {
+            3 => all.value(),
+            _ if a.integer(3)? == 0 => Ok(Value::Null),
+            _ => sum(all.scaled(a.integer(3)? as f64, true)),
         }
-        INTERVAL_LEAST => {
-            |a| Ok(a.values.iter().filter(|v| !v.is_null()).min().cloned().unwrap_or(Value::Null))
-        }
-        TIME_TZ_ADD => |a| Ok(TimeTz::of_value(&a.values[0]).moved(a.interval(1)?).value()),
-        TIME_TZ_ON => |a| {
-            let day = i32::try_from(a.integer(1)?).map_err(|_| Error::out_of_range(&Type::Date))?;
-            TimeTz::of_value(&a.values[0]).on(day).map(Value::I64)
-        },
-        TIME_TZ_EAST => |a| Ok(Value::I64(TimeTz::of_value(&a.values[0]).east.into())),
-        TIME_TZ_UTC => |a| Ok(Value::I64(TimeTz::of_value(&a.values[0]).utc())),
-        SECOND_DIGITS => |a| datetime::rounded(&a.values[0], a.ty, a.integer(1)?.unsigned_abs()),
-        "age" => |a| match any_infinite(a, 0..2)? {
+    }),
+    internal(INTERVAL_GREATEST, &[variadic(&[], Type::Interval)], |a| {
+        Ok(a.values.iter().filter(|v| !v.is_null()).max().cloned().unwrap_or(Value::Null))
+    }),
+    internal(INTERVAL_LEAST, &[variadic(&[], Type::Interval)], |a| {
+        Ok(a.values.iter().filter(|v| !v.is_null()).min().cloned().unwrap_or(Value::Null))
+    }),
+    internal(TIME_TZ_ADD, &[is(&[TIME_TZ, INTERVAL], Type::TimeTz)], |a| {
+        Ok(TimeTz::of_value(&a.values[0]).moved(a.interval(1)?).value())
+    }),
+    internal(TIME_TZ_ON, &[is(&[TIME_TZ, DATE], Type::TimestampTz)], |a| {
+        let day = i32::try_from(a.integer(1)?).map_err(|_| Error::out_of_range(&Type::Date))?;
+        TimeTz::of_value(&a.values[0]).on(day).map(Value::I64)
+    }),
+    internal(TIME_TZ_EAST, &[is(&[TIME_TZ], Type::BigInt)], |a| {
+        Ok(Value::I64(TimeTz::of_value(&a.values[0]).east.into()))
+    }),
+    internal(TIME_TZ_UTC, &[is(&[TIME_TZ], Type::BigInt)], |a| {
+        Ok(Value::I64(TimeTz::of_value(&a.values[0]).utc()))
+    }),
+    internal(
+        SECOND_DIGITS,
+        &[
+            first(&[INTERVAL, BIG]),
+            first(&[STAMP, BIG]),
+            first(&[ZONED, BIG]),
+            first(&[TIME, BIG]),
+            first(&[TIME_TZ, BIG]),
+        ],
+        |a| datetime::rounded(&a.values[0], a.ty, a.integer(1)?.unsigned_abs()),
+    ),
+    own(
+        "age",
+        &[is(&[STAMP, STAMP], Type::Interval)],
+        page(
+            "date and time",
+            "age(moment [, moment])",
+            "From the second moment to the first in years, months, days and time, as a calendar counts them; of one moment, to today.",
+            "age(DATE '2024-03-01', DATE '2023-01-15')",
+            "1 year 1 mon 17 days",
+        ),
+        |a| match any_infinite(a, 0..2)? {
             true => Err(refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range")
                 .with_hint("there is no interval from or to an infinite moment")),
             false => Interval::age(a.integer(0)?, a.integer(1)?).value(),
         },
-        "justify_days" => |a| sum(a.interval(0)?.justified_days()),
-        "justify_hours" => |a| sum(a.interval(0)?.justified_hours()),
-        "justify_interval" => |a| sum(a.interval(0)?.justified()),
-        "make_interval" => make_interval,
-        "date_trunc" => date_trunc,
-        "date_bin" => date_bin,
-        "time_bucket" => time_bucket,
-        "interval_field" => interval_field,
-        "date_diff" => |a| date_difference(a, false),
-        "date_sub" => |a| date_difference(a, true),
-        // What has no number for infinity has NULL.
-        "last_day" => |a| of_finite(a, last_day),
-        "dayname" => |a| of_finite(a, |micros| Ok(Value::text(time_format::DAYS[weekday(day_of(micros))]))),
-        "monthname" => |a| {
+    ),
+    own(
+        "justify_days",
+        &[is(&[INTERVAL], Type::Interval)],
+        page(
+            "date and time",
+            "justify_days(interval)",
+            "The interval with a month for every 30 days.",
+            "justify_days(INTERVAL '65 days')",
+            "2 mons 5 days",
+        ),
+        |a| sum(a.interval(0)?.justified_days()),
+    ),
+    own(
+        "justify_hours",
+        &[is(&[INTERVAL], Type::Interval)],
+        page(
+            "date and time",
+            "justify_hours(interval)",
+            "The interval with a day for every 24 hours.",
+            "justify_hours(INTERVAL '50 hours')",
+            "2 days 02:00:00",
+        ),
+        |a| sum(a.interval(0)?.justified_hours()),
+    ),
+    own(
+        "justify_interval",
+        &[is(&[INTERVAL], Type::Interval)],
+        page(
+            "date and time",
+            "justify_interval(interval)",
+            "The interval with a day for every 24 hours and a month for every 30 days, all of one sign.",
+            "justify_interval(INTERVAL '1 month -1 hour')",
+            "29 days 23:00:00",
+        ),
+        |a| sum(a.interval(0)?.justified()),
+    ),
+    own(
+        "make_interval",
+        &[optional(is(&[BIG, BIG, BIG, BIG, BIG, BIG, DOUBLE], Type::Interval), 7)],
+        page(
+            "date and time",
+            "make_interval(years, months, weeks, days, hours, mins, secs)",
+            "The interval of these numbers, of which any may be left out or named: make_interval(days => 3).",
+            "make_interval(months => 1, days => 2, secs => 0.5)",
+            "1 mon 2 days 00:00:00.5",
+        ),
+        make_interval,
+    ),
+    in_batches(
+        super::batch::truncated,
+        own(
+            "date_trunc",
+            &[
+                is(&[TEXT, STAMP], Type::Timestamp),
+                optional(is(&[TEXT, ZONED, TEXT], Type::TimestampTz), 1),
+                is(&[TEXT, INTERVAL], Type::Interval),
+            ],
+            page(
+                "date and time",
+                "date_trunc(field, moment)",
+                "The beginning of the year, quarter, month, week, day, hour, minute or second that the moment lies in.",
+                "date_trunc('month', TIMESTAMP '2024-02-03 04:05:06')",
+                "2024-02-01 00:00:00",
+            ),
+            date_trunc,
+        ),
+    ),
+    own(
+        "date_bin",
+        &[
+            optional(is(&[INTERVAL, STAMP, STAMP], Type::Timestamp), 1),
+            optional(is(&[INTERVAL, ZONED, ZONED], Type::TimestampTz), 1),
+        ],
+        page(
+            "date and time",
+            "date_bin(width, moment [, origin])",
+            "The beginning of the interval of that width that the moment lies in.",
+            "date_bin(INTERVAL '15 minutes', TIMESTAMP '2024-02-03 04:55:06')",
+            "2024-02-03 04:45:00",
+        ),
+        date_bin,
+    ),
+    own(
+        "time_bucket",
+        &[
+            optional(is(&[INTERVAL, STAMP, STAMP], Type::Timestamp), 1),
+            is(&[INTERVAL, STAMP, INTERVAL], Type::Timestamp),
+            optional(is(&[INTERVAL, ZONED, ZONED], Type::TimestampTz), 1),
+            is(&[INTERVAL, ZONED, INTERVAL], Type::TimestampTz),
+            is(&[INTERVAL, ZONED, TEXT], Type::TimestampTz),
+        ],
+        page(
+            "date and time",
+            "time_bucket(width, moment [, origin]); time_bucket(width, moment, offset); time_bucket(width, instant, zone)",
+            "The beginning of the bucket of that width; buckets of days begin on 2000-01-03, of months in January 2000. Instants are counted in UTC, or by the zone's clock.",
+            "time_bucket(INTERVAL '2 days', TIMESTAMP '2024-02-03 04:05:06.789')",
+            "2024-02-02 00:00:00",
+        ),
+        time_bucket,
+    ),
+    internal(
+        "interval_field",
+        &[
+            is(&[TEXT, SPAN], Type::BigInt),
+            is(&[TEXT, MONTHS], Type::BigInt),
+            is(&[TEXT, INTERVAL], Type::BigInt),
+        ],
+        interval_field,
+    ),
+    own(
+        "date_diff",
+        &[is(&[TEXT, STAMP, STAMP], Type::BigInt)],
+        page(
+            "date and time",
+            "date_diff(unit, from, to)",
+            "How many beginnings of the unit lie between two moments.",
+            "date_diff('year', DATE '2023-12-31', DATE '2024-01-01')",
+            "1",
+        ),
+        |a| date_difference(a, false),
+    ),
+    own(
+        "date_sub",
+        &[is(&[TEXT, STAMP, STAMP], Type::BigInt)],
+        page(
+            "date and time",
+            "date_sub(unit, from, to)",
+            "How many whole units lie between two moments.",
+            "date_sub('year', DATE '2023-12-31', DATE '2024-01-01')",
+            "0",
+        ),
+        |a| date_difference(a, true),
+    ),
+    // What has no number for infinity has NULL.
+    own(
+        "last_day",
+        &[is(&[STAMP], Type::Date)],
+        page(
+            "date and time",
+            "last_day(moment)",
+            "The last day of the month.",
+            "last_day(DATE '2024-02-03')",
+            "2024-02-29",
+        ),
+        |a| of_finite(a, last_day),
+    ),
+    own(
+        "dayname",
+        &[is(&[STAMP], Type::Text)],
+        page(
+            "date and time",
+            "dayname(moment)",
+            "The name of the weekday.",
+            "dayname(DATE '2024-02-03')",
+            "Saturday",
+        ),
+        |a| of_finite(a, |micros| Ok(Value::text(time_format::DAYS[weekday(day_of(micros))]))),
+    ),
+    own(
+        "monthname",
+        &[is(&[STAMP], Type::Text)],
+        page(
+            "date and time",
+            "monthname(moment)",
+            "The name of the month.",
+            "monthname(DATE '2024-02-03')",
+            "February",
+        ),
+        |a| {
             of_finite(a, |micros| {
                 let month = civil_from_days(day_of(micros)).month as usize;
                 Ok(Value::text(time_format::MONTHS[month - 1]))
             })
         },
-        "make_date" => |a| match a.len() {
+    ),
+    own(
+        "make_date",
+        &[is(&[BIG, BIG, BIG], Type::Date), is(&[BIG], Type::Date)],
+        page(
+            "date and time",
+            "make_date(year, month, day)",
+            "The date of these numbers.",
+            "make_date(2024, 2, 3)",
+            "2024-02-03",
+        ),
+        |a| match a.len() {
             // Days since 1970.
             1 => types::cast::cast_value(
                 &Value::I64(
@@ -102,15 +307,75 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
             ),
             _ => Ok(Value::I32(date_of(a.integer(0)?, a.integer(1)?, a.integer(2)?)?)),
         },
-        "make_time" => |a| Ok(Value::I64(time_of(a.integer(0)?, a.integer(1)?, a.float(2)?)?)),
-        "make_timestamp" => make_timestamp,
-        "epoch_ms" => |a| match a.ty {
+    ),
+    own(
+        "make_time",
+        &[is(&[BIG, BIG, DOUBLE], Type::Time)],
+        page(
+            "date and time",
+            "make_time(hour, minute, second)",
+            "The time of day of these numbers.",
+            "make_time(4, 5, 6)",
+            "04:05:06",
+        ),
+        |a| Ok(Value::I64(time_of(a.integer(0)?, a.integer(1)?, a.float(2)?)?)),
+    ),
+    own(
+        "make_timestamp",
+        &[is(&[BIG, BIG, BIG, BIG, BIG, DOUBLE], Type::Timestamp), is(&[BIG], Type::Timestamp)],
+        page(
+            "date and time",
+            "make_timestamp(year, month, day, hour, minute, second); make_timestamp(microseconds)",
+            "The moment of these numbers.",
+            "make_timestamp(2024, 2, 3, 4, 5, 6.5)",
+            "2024-02-03 04:05:06.5",
+        ),
+        make_timestamp,
+    ),
+    own(
+        "epoch_ms",
+        &[is(&[STAMP], Type::BigInt), is(&[ZONED], Type::BigInt), is(&[BIG], Type::Timestamp)],
+        page(
+            "date and time",
+            "epoch_ms(moment); epoch_ms(number)",
+            "The milliseconds since 1970-01-01, or the moment they lead to.",
+            "epoch_ms(TIMESTAMP '2024-02-03 04:05:06.789')",
+            "1706933106789",
+        ),
+        |a| match a.ty {
             Type::Timestamp => checked(a.integer(0)?.checked_mul(1000)),
             _ => of_finite(a, |micros| Ok(Value::I64(micros.div_euclid(1000)))),
         },
-        "epoch_us" => |a| of_finite(a, |micros| Ok(Value::I64(micros))),
-        "epoch_ns" => |a| of_finite(a, |micros| checked(micros.checked_mul(1000))),
-        "julian" => |a| {
+    ),
+    own(
+        "epoch_us",
+        &[is(&[STAMP], Type::BigInt), is(&[ZONED], Type::BigInt)],
+        page(
+            "date and time",
+            "epoch_us(moment)",
+            "The microseconds since 1970-01-01.",
+            "epoch_us(TIMESTAMP '2024-02-03 04:05:06.789')",
+            "1706933106789000",
+        ),
+        |a| of_finite(a, |micros| Ok(Value::I64(micros))),
+    ),
+    own(
+        "epoch_ns",
+        &[is(&[STAMP], Type::BigInt), is(&[ZONED], Type::BigInt)],
+        page(
+            "date and time",
+            "epoch_ns(moment)",
+            "The nanoseconds since 1970-01-01.",
+            "epoch_ns(DATE '2024-02-03')",
+            "1706918400000000000",
+        ),
+        |a| of_finite(a, |micros| checked(micros.checked_mul(1000))),
+    ),
+    own(
+        "julian",
+        &[is(&[STAMP], Type::Double)],
+        page("date and time", "julian(moment)", "The Julian day.", "julian(DATE '2024-02-03')", "2460344"),
+        |a| {
             // The day that began at noon of 4714-11-24 BC; PostgreSQL counts from midnight.
             let micros = a.integer(0)?;
             if datetime::is_infinite(micros) {
@@ -119,7 +384,18 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
             let day = f64::from(day_of(micros)) + 2_440_588.0;
             Ok(Value::F64(day + micros.rem_euclid(MICROS_PER_DAY) as f64 / MICROS_PER_DAY as f64))
         },
-        "to_timestamp" => |a| match a.len() {
+    ),
+    own(
+        "to_timestamp",
+        &[is(&[DOUBLE], Type::TimestampTz), is(&[TEXT, TEXT], Type::TimestampTz)],
+        page(
+            "date and time",
+            "to_timestamp(seconds); to_timestamp(text, template)",
+            "The moment that many seconds after 1970-01-01, or the one that a text means by a template.",
+            "to_timestamp('2024-02-03 04:05', 'YYYY-MM-DD HH24:MI')",
+            "2024-02-03 04:05:00+00",
+        ),
+        |a| match a.len() {
             1 => {
                 let micros = a.float(0)? * 1e6;
                 if a.float(0)?.is_infinite() {
@@ -132,40 +408,243 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
             }
             _ => Ok(Value::I64(time_parse::by_template(a.text(0)?, a.text(1)?)?)),
         },
-        "to_date" => |a| Ok(Value::I32(day_of(time_parse::by_template(a.text(0)?, a.text(1)?)?))),
-        "to_char" => super::to_char::to_char,
-        "strftime" => |a| {
-            let (moment, format) = if a.types[0].is_text() { (1, 0) } else { (0, 1) };
-            let zone = if a.len() > 2 { super::zones::zone_of(a, 2)? } else { Zone::Utc };
-            let mut text = String::new();
-            time_format::push_formatted(&mut text, a.integer(moment)?, a.text(format)?, zone)?;
-            Ok(Value::text(&text))
-        },
-        "strptime" => |a| {
+    ),
+    own(
+        "to_date",
+        &[is(&[TEXT, TEXT], Type::Date)],
+        page(
+            "date and time",
+            "to_date(text, template)",
+            "The date that a text means by a template.",
+            "to_date('03 Feb 2024', 'DD Mon YYYY')",
+            "2024-02-03",
+        ),
+        |a| Ok(Value::I32(day_of(time_parse::by_template(a.text(0)?, a.text(1)?)?))),
+    ),
+    own(
+        "to_char",
+        &[
+            is(&[STAMP, TEXT], Type::Text),
+            optional(is(&[ZONED, TEXT, TEXT], Type::Text), 1),
+            is(&[TIME, TEXT], Type::Text),
+            is(&[INTERVAL, TEXT], Type::Text),
+            is(&[Takes::Number, TEXT], Type::Text),
+        ],
+        page(
+            "date and time",
+            "to_char(value, template)",
+            "A moment, interval or number by a template: YYYY, MM, DD, HH24, MI, SS, MS, Month, Mon, Day, Dy, Q, IW and others; 9, 0, a point, a comma and a sign for numbers.",
+            "to_char(TIMESTAMP '2024-02-03 04:05:06.789', 'DD Mon YYYY HH24:MI')",
+            "03 Feb 2024 04:05",
+        ),
+        super::to_char::to_char,
+    ),
+    in_batches(
+        super::batch::formatted,
+        own(
+            "strftime",
+            &[
+                is(&[STAMP, TEXT], Type::Text),
+                is(&[TEXT, STAMP], Type::Text),
+                optional(is(&[ZONED, TEXT, TEXT], Type::Text), 1),
+                optional(is(&[TEXT, ZONED, TEXT], Type::Text), 1),
+            ],
+            page(
+                "date and time",
+                "strftime(moment, format)",
+                "The moment as text: %Y year, %m month, %d day, %H hour, %M minute, %S second, %f microseconds, %g milliseconds, %a and %A weekday, %b and %B month's name, %j day of the year, %p AM or PM, %I hour of twelve, %V week; - behind % leaves zeros out.",
+                "strftime(TIMESTAMP '2024-02-03 04:05:06.789', '%a, %-d %B %Y, %I:%M %p')",
+                "Sat, 3 February 2024, 04:05 AM",
+            ),
+            |a| {
+                let (moment, format) = if a.types[0].is_text() { (1, 0) } else { (0, 1) };
+                let zone = if a.len() > 2 { super::zones::zone_of(a, 2)? } else { Zone::Utc };
+                let mut text = String::new();
+                time_format::push_formatted(&mut text, a.integer(moment)?, a.text(format)?, zone)?;
+                Ok(Value::text(&text))
+            },
+        ),
+    ),
+    own(
+        "strptime",
+        &[is(&[TEXT, TEXT], Type::Timestamp)],
+        page(
+            "date and time",
+            "strptime(text, format)",
+            "The moment that a text means by a format: %Y, %y, %m, %d, %j, %b, %B, %H, %I, %p, %M, %S, %f, %g, %n, %s, %z and %Z are read, %a and %A skipped.",
+            "strptime('3 Feb 2024, 4:05', '%d %b %Y, %H:%M')",
+            "2024-02-03 04:05:00",
+        ),
+        |a| {
             time_parse::strptime(a.text(0)?, a.text(1)?)?.map(Value::I64).ok_or_else(|| {
                 let message = format!("could not read \"{}\" by the format \"{}\"", text(a, 0), text(a, 1));
                 refuse(SqlState::InvalidDatetimeFormat, message).with_hint("try_strptime gives NULL instead")
             })
         },
-        "try_strptime" => {
-            |a| Ok(time_parse::strptime(a.text(0)?, a.text(1)?)?.map_or(Value::Null, Value::I64))
-        }
-        "to_microseconds" => |a| time_span(Some(a.integer(0)?)),
-        "to_milliseconds" => |a| spans(a.float(0)?, 1000),
-        "to_seconds" => |a| spans(a.float(0)?, MICROS_PER_SECOND),
-        "to_minutes" => |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_MINUTE)),
-        "to_hours" => |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_HOUR)),
-        "to_days" => |a| days(a.integer(0)?.checked_mul(1)),
-        "to_weeks" => |a| days(a.integer(0)?.checked_mul(7)),
-        "to_months" => |a| months(a.integer(0)?.checked_mul(1)),
-        "to_quarters" => |a| months(a.integer(0)?.checked_mul(3)),
-        "to_years" => |a| months(a.integer(0)?.checked_mul(12)),
-        "to_decades" => |a| months(a.integer(0)?.checked_mul(120)),
-        "to_centuries" => |a| months(a.integer(0)?.checked_mul(1_200)),
-        "to_millennia" => |a| months(a.integer(0)?.checked_mul(12_000)),
-        _ => return None,
-    })
-}
+    ),
+    own(
+        "try_strptime",
+        &[is(&[TEXT, TEXT], Type::Timestamp)],
+        page(
+            "date and time",
+            "try_strptime(text, format)",
+            "As strptime; NULL where the text does not fit the format.",
+            "try_strptime('yesterday', '%Y-%m-%d')",
+            "NULL",
+        ),
+        |a| Ok(time_parse::strptime(a.text(0)?, a.text(1)?)?.map_or(Value::Null, Value::I64)),
+    ),
+    own(
+        "to_microseconds",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_microseconds(number)",
+            "An interval of that many microseconds.",
+            "to_microseconds(1500000)",
+            "00:00:01.5",
+        ),
+        |a| time_span(Some(a.integer(0)?)),
+    ),
+    own(
+        "to_milliseconds",
+        &[is(&[DOUBLE], Type::Interval)],
+        page(
+            "date and time",
+            "to_milliseconds(number)",
+            "An interval of that many milliseconds.",
+            "to_milliseconds(1500)",
+            "00:00:01.5",
+        ),
+        |a| spans(a.float(0)?, 1000),
+    ),
+    own(
+        "to_seconds",
+        &[is(&[DOUBLE], Type::Interval)],
+        page(
+            "date and time",
+            "to_seconds(number)",
+            "An interval of that many seconds.",
+            "to_seconds(1.5)",
+            "00:00:01.5",
+        ),
+        |a| spans(a.float(0)?, MICROS_PER_SECOND),
+    ),
+    own(
+        "to_minutes",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_minutes(number)",
+            "An interval of that many minutes.",
+            "to_minutes(90)",
+            "01:30:00",
+        ),
+        |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_MINUTE)),
+    ),
+    own(
+        "to_hours",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_hours(number)",
+            "An interval of that many hours.",
+            "to_hours(5)",
+            "05:00:00",
+        ),
+        |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_HOUR)),
+    ),
+    own(
+        "to_days",
+        &[is(&[BIG], Type::Interval)],
+        page("date and time", "to_days(number)", "An interval of that many days.", "to_days(3)", "3 days"),
+        |a| days(a.integer(0)?.checked_mul(1)),
+    ),
+    own(
+        "to_weeks",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_weeks(number)",
+            "An interval of that many weeks.",
+            "to_weeks(2)",
+            "14 days",
+        ),
+        |a| days(a.integer(0)?.checked_mul(7)),
+    ),
+    own(
+        "to_months",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_months(number)",
+            "An interval of that many months.",
+            "to_months(14)",
+            "1 year 2 mons",
+        ),
+        |a| months(a.integer(0)?.checked_mul(1)),
+    ),
+    own(
+        "to_quarters",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_quarters(number)",
+            "An interval of that many quarters.",
+            "to_quarters(2)",
+            "6 mons",
+        ),
+        |a| months(a.integer(0)?.checked_mul(3)),
+    ),
+    own(
+        "to_years",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_years(number)",
+            "An interval of that many years.",
+            "to_years(2)",
+            "2 years",
+        ),
+        |a| months(a.integer(0)?.checked_mul(12)),
+    ),
+    own(
+        "to_decades",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_decades(number)",
+            "An interval of that many decades.",
+            "to_decades(2)",
+            "20 years",
+        ),
+        |a| months(a.integer(0)?.checked_mul(120)),
+    ),
+    own(
+        "to_centuries",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_centuries(number)",
+            "An interval of that many centuries.",
+            "to_centuries(1)",
+            "100 years",
+        ),
+        |a| months(a.integer(0)?.checked_mul(1_200)),
+    ),
+    own(
+        "to_millennia",
+        &[is(&[BIG], Type::Interval)],
+        page(
+            "date and time",
+            "to_millennia(number)",
+            "An interval of that many millennia.",
+            "to_millennia(1)",
+            "1000 years",
+        ),
+        |a| months(a.integer(0)?.checked_mul(12_000)),
+    ),
+];
 
 fn text<'a>(a: &'a Arguments<'_>, at: usize) -> &'a str {
     a.text(at).unwrap_or_default()

@@ -294,12 +294,10 @@ impl Week {
 
 /// `strptime(text, format)`; `None` where the text does not fit the format.
 pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
-    let mut read = Read::new();
+    let mut reading = Reading::new();
     let mut rest = text.trim();
     let format = written_out(format);
     let mut pattern = format.chars();
-    let (mut week, mut day_is_read) = (Week::default(), false);
-    let (mut year_of_epoch, mut seconds) = (true, None);
     while let Some(c) = pattern.next() {
         if c.is_whitespace() {
             rest = rest.trim_start();
@@ -316,36 +314,79 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
         if kind == Some('-') {
             kind = pattern.next();
         }
+        let fits = match reading.number(kind, &mut rest) {
+            Some(fits) => fits,
+            None => reading.word(kind, &mut rest)?,
+        };
+        if !fits {
+            return Ok(None);
+        }
+    }
+    if rest.trim().is_empty() { Ok(reading.moment()) } else { Ok(None) }
+}
+
+/// What strptime has read so far.
+struct Reading {
+    read: Read,
+    week: Week,
+    day_is_read: bool,
+    /// No year was read.
+    year_of_epoch: bool,
+    /// Seconds since 1970, which say everything.
+    seconds: Option<i64>,
+}
+
+/// Takes what was found from the beginning of the text.
+fn taken<'t, T>(found: Option<(T, &'t str)>, rest: &mut &'t str) -> Option<T> {
+    let (value, after) = found?;
+    *rest = after;
+    Some(value)
+}
+
+/// One of these words, written out or cut short.
+fn any_word<'t>(text: &'t str, words: &[&str]) -> Option<(usize, &'t str)> {
+    word(text, words, true).or_else(|| word(text, words, false))
+}
+
+impl Reading {
+    fn new() -> Self {
+        let (week, year_of_epoch) = (Week::default(), true);
+        Reading { read: Read::new(), week, day_is_read: false, year_of_epoch, seconds: None }
+    }
+
+    /// Reads by a specifier of digits: whether the text fits; `None` for other specifiers.
+    fn number(&mut self, kind: Option<char>, rest: &mut &str) -> Option<bool> {
+        let (read, week) = (&mut self.read, &mut self.week);
         let mut number = |value: &mut i64, width: usize| match digits(rest, width) {
             Some((read, _, after)) => {
                 *value = read;
-                rest = after;
+                *rest = after;
                 true
             }
             None => false,
         };
-        let fits = match kind {
-            Some('Y') => {
-                year_of_epoch = false;
+        Some(match kind? {
+            'Y' => {
+                self.year_of_epoch = false;
                 (week.iso, week.iso_year) = (None, None);
                 number(&mut read.year, 4)
             }
-            Some('y') => {
+            'y' => {
                 let fits = number(&mut read.year, 2);
                 read.year += if read.year < 69 { 2000 } else { 1900 };
-                year_of_epoch = false;
+                self.year_of_epoch = false;
                 (week.iso, week.iso_year) = (None, None);
                 fits
             }
-            Some('m') => {
-                day_is_read = true;
+            'm' => {
+                self.day_is_read = true;
                 number(&mut read.month, 2)
             }
-            Some('d') => {
-                day_is_read = true;
+            'd' => {
+                self.day_is_read = true;
                 number(&mut read.day, 2)
             }
-            Some(kind @ ('U' | 'W' | 'V' | 'G' | 'u' | 'w')) => {
+            kind @ ('U' | 'W' | 'V' | 'G' | 'u' | 'w') => {
                 let mut value = 0;
                 let width = match kind {
                     'G' => 4,
@@ -353,110 +394,83 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
                     _ => 2,
                 };
                 let of_year = read.day_of_year.is_some();
-                number(&mut value, width) && week.take(kind, value, !year_of_epoch, day_is_read, of_year)
+                number(&mut value, width)
+                    && week.take(kind, value, !self.year_of_epoch, self.day_is_read, of_year)
             }
-            Some('H') => number(&mut read.hour, 2),
-            Some('I') => {
+            'H' => number(&mut read.hour, 2),
+            'I' => {
                 read.afternoon.get_or_insert(false);
                 number(&mut read.hour, 2)
             }
-            Some('M') => number(&mut read.minute, 2),
-            Some('S') => number(&mut read.second, 2),
-            Some('j') => {
+            'M' => number(&mut read.minute, 2),
+            'S' => number(&mut read.second, 2),
+            'j' => {
                 let mut day = 0;
                 let fits = number(&mut day, 3);
                 read.day_of_year = Some(day);
-                fits && (1..=366).contains(&day) && (day_is_read || !week.is_read())
+                fits && (1..=366).contains(&day) && (self.day_is_read || !week.is_read())
             }
-            Some('s') => {
+            's' => {
                 let mut value = 0;
                 let fits = number(&mut value, 18);
-                seconds = Some(value);
+                self.seconds = Some(value);
                 fits
             }
+            _ => return None,
+        })
+    }
+
+    /// Reads by any other specifier: whether the text fits.
+    fn word(&mut self, kind: Option<char>, rest: &mut &str) -> Result<bool> {
+        let read = &mut self.read;
+        Ok(match kind {
             // More digits than it has are not its own.
-            Some(part @ ('f' | 'n' | 'g')) => match fraction(rest, digits_of(part)) {
-                Some((micros, after)) => {
-                    (read.micros, rest) = (micros, after);
-                    true
-                }
-                None => false,
-            },
-            Some('p') => match half_day(rest) {
-                Some((afternoon, after)) => {
-                    (read.afternoon, rest) = (Some(afternoon), after);
-                    true
-                }
-                None => false,
-            },
-            Some('b' | 'h' | 'B') => match word(rest, &MONTHS, true).or_else(|| word(rest, &MONTHS, false)) {
-                Some((at, after)) => {
-                    (read.month, rest) = (at as i64 + 1, after);
-                    day_is_read = true;
-                    true
-                }
-                None => false,
-            },
-            Some('a' | 'A') => match word(rest, &DAYS, true).or_else(|| word(rest, &DAYS, false)) {
-                Some((_, after)) => {
-                    rest = after;
-                    true
-                }
-                None => false,
-            },
-            Some('z') => match zone(rest) {
-                Some((zone, after)) => {
-                    (read.zone, rest) = (zone, after);
-                    true
-                }
-                None => false,
-            },
+            Some(part @ ('f' | 'n' | 'g')) => {
+                taken(fraction(rest, digits_of(part)), rest).map(|micros| read.micros = micros).is_some()
+            }
+            Some('p') => {
+                taken(half_day(rest), rest).map(|afternoon| read.afternoon = Some(afternoon)).is_some()
+            }
+            Some('b' | 'h' | 'B') => {
+                let month = taken(any_word(rest, &MONTHS), rest);
+                self.day_is_read |= month.is_some();
+                month.map(|at| read.month = at as i64 + 1).is_some()
+            }
+            Some('a' | 'A') => taken(any_word(rest, &DAYS), rest).is_some(),
+            Some('z') => taken(zone(rest), rest).map(|zone| read.zone = zone).is_some(),
             Some('Z') => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                match Zone::parse(&rest[..end]) {
-                    Some(zone) => {
-                        (read.zone, rest) = (zone, &rest[end..]);
-                        true
-                    }
-                    None => false,
-                }
+                let zone = Zone::parse(&rest[..end]).map(|zone| (zone, &rest[end..]));
+                taken(zone, rest).map(|zone| read.zone = zone).is_some()
             }
-            Some('%') => match rest.strip_prefix('%') {
-                Some(after) => {
-                    rest = after;
-                    true
-                }
-                None => false,
-            },
+            Some('%') => taken(rest.strip_prefix('%').map(|after| ((), after)), rest).is_some(),
             other => {
                 let shown = other.map_or_else(String::new, String::from);
                 let error = invalid(format!("unknown format specifier \"%{shown}\""));
                 return Err(error.with_hint("%Y, %m, %d, %j, %H, %M, %S, %f and %z are some that are read"));
             }
-        };
-        if !fits {
-            return Ok(None);
+        })
+    }
+
+    /// The moment that was read; `None` where there is none of these fields.
+    fn moment(mut self) -> Option<i64> {
+        if let Some(seconds) = self.seconds {
+            return Some(seconds * MICROS_PER_SECOND);
         }
-    }
-    if !rest.trim().is_empty() {
-        return Ok(None);
-    }
-    if let Some(seconds) = seconds {
-        return Ok(Some(seconds * MICROS_PER_SECOND));
-    }
-    if year_of_epoch {
-        // Without a year it is 1900, as in C.
-        read.year = 1900;
-    }
-    if !day_is_read && read.day_of_year.is_none() {
-        let Ok(day) = week.day(read.year) else { return Ok(None) };
-        if let Some(day) = day {
+        if self.year_of_epoch {
+            // Without a year it is 1900, as in C.
+            self.read.year = 1900;
+        }
+        if !self.day_is_read
+            && self.read.day_of_year.is_none()
+            && let Some(day) = self.week.day(self.read.year).ok()?
+        {
             // Counted from the year's first day, which may be a day of the year before or after.
-            let Ok(first) = date_of(read.year, 1, 1) else { return Ok(None) };
-            read.day_of_year = Some(day - i64::from(first) + 1);
+            let first = date_of(self.read.year, 1, 1).ok()?;
+            self.read.day_of_year = Some(day - i64::from(first) + 1);
         }
+        self.read.moment().ok()
     }
-    Ok(read.moment().ok())
 }
 
 /// `+hh`, `+hhmm`, `+hh:mm` or `Z`.

@@ -203,17 +203,33 @@ pub(super) fn ordinal_ending(number: &str) -> &'static str {
 
 /// Writes a word's value; a number comes back, for its ordinal.
 fn field(p: &Parts, word: &str, small: bool, fill: bool, out: &mut String) -> Result<Option<String>> {
-    let moment = || {
-        p.number.ok_or_else(|| {
-            refuse(SqlState::InvalidDatetimeFormat, "invalid format specification for an interval value")
-                .with_hint("Intervals are not tied to specific calendar dates.")
-        })
-    };
-    // A sign takes a place more.
-    let number = |value: i64, width: usize| match fill {
+    if let Some(text) = written(p, word, small, fill)? {
+        out.push_str(&text);
+        return Ok(None);
+    }
+    let shown = counted(p, word, fill)?;
+    out.push_str(shown.as_deref().unwrap_or_default());
+    Ok(shown)
+}
+
+/// The number of the day; intervals have none.
+fn day_number(p: &Parts) -> Result<i32> {
+    p.number.ok_or_else(|| {
+        refuse(SqlState::InvalidDatetimeFormat, "invalid format specification for an interval value")
+            .with_hint("Intervals are not tied to specific calendar dates.")
+    })
+}
+
+/// A number of at least so many digits, if it is filled; a sign takes a place more.
+fn digits(value: i64, width: usize, fill: bool) -> String {
+    match fill {
         true => format!("{value:0width$}", width = width + usize::from(value < 0)),
         false => value.to_string(),
-    };
+    }
+}
+
+/// The value of a word that has no ordinal; `None` for other words.
+fn written(p: &Parts, word: &str, small: bool, fill: bool) -> Result<Option<String>> {
     let cased = |name: &str| match word.as_bytes().get(1).is_some_and(u8::is_ascii_lowercase) {
         true => name.to_owned(),
         false if small => name.to_lowercase(),
@@ -224,37 +240,31 @@ fn field(p: &Parts, word: &str, small: bool, fill: bool, out: &mut String) -> Re
         let word = if is_late { late } else { early };
         if small { word.to_lowercase() } else { word.to_owned() }
     };
-    let text = |text: String, out: &mut String| {
-        out.push_str(&text);
-        Ok(None)
-    };
     let month_name = |p: &Parts| MONTHS.get((p.month - 1) as usize).copied().unwrap_or_default();
-    let iso_year = |number: i32| p.shown_year(i64::from(iso_week(number).0));
-    let year = p.shown_year(p.year);
-    let shown = match word {
-        "A.M." | "P.M." => return text(half("A.M.", "P.M.", p.hour % 24 >= 12), out),
-        "AM" | "PM" => return text(half("AM", "PM", p.hour % 24 >= 12), out),
+    Ok(Some(match word {
+        "A.M." | "P.M." => half("A.M.", "P.M.", p.hour % 24 >= 12),
+        "AM" | "PM" => half("AM", "PM", p.hour % 24 >= 12),
         "A.D." | "B.C." => {
-            moment()?;
-            return text(half("A.D.", "B.C.", p.year <= 0), out);
+            day_number(p)?;
+            half("A.D.", "B.C.", p.year <= 0)
         }
         "AD" | "BC" => {
-            moment()?;
-            return text(half("AD", "BC", p.year <= 0), out);
+            day_number(p)?;
+            half("AD", "BC", p.year <= 0)
         }
         "MONTH" | "Month" => {
-            moment()?;
-            return text(wide(cased(month_name(p))), out);
+            day_number(p)?;
+            wide(cased(month_name(p)))
         }
         "MON" | "Mon" => {
-            moment()?;
-            return text(cased(month_name(p).get(..3).unwrap_or_default()), out);
+            day_number(p)?;
+            cased(month_name(p).get(..3).unwrap_or_default())
         }
-        "DAY" | "Day" => return text(wide(cased(DAYS[weekday(moment()?)])), out),
-        "DY" | "Dy" => return text(cased(&DAYS[weekday(moment()?)][..3]), out),
+        "DAY" | "Day" => wide(cased(DAYS[weekday(day_number(p)?)])),
+        "DY" | "Dy" => cased(&DAYS[weekday(day_number(p)?)][..3]),
         "RM" => {
             if p.month == 0 && p.year == 0 {
-                return Ok(None);
+                return Ok(Some(String::new()));
             }
             let at = match p.month {
                 0 if p.year >= 0 => 11,
@@ -264,30 +274,40 @@ fn field(p: &Parts, word: &str, small: bool, fill: bool, out: &mut String) -> Re
             };
             let roman = ROMAN.get(at as usize).copied().unwrap_or_default();
             let roman = if small { roman.to_lowercase() } else { roman.to_owned() };
-            return text(if fill { format!("{roman:<4}") } else { roman }, out);
+            if fill { format!("{roman:<4}") } else { roman }
         }
         "TZ" => {
-            moment()?;
-            return text(if small { p.zone.to_lowercase() } else { p.zone.clone() }, out);
+            day_number(p)?;
+            if small { p.zone.to_lowercase() } else { p.zone.clone() }
         }
         "TZH" => {
-            moment()?;
+            day_number(p)?;
             let sign = if p.offset < 0 { '-' } else { '+' };
-            return text(format!("{sign}{:02}", p.offset.abs() / 3600), out);
+            format!("{sign}{:02}", p.offset.abs() / 3600)
         }
         "TZM" => {
-            moment()?;
-            return text(format!("{:02}", p.offset.abs() % 3600 / 60), out);
+            day_number(p)?;
+            format!("{:02}", p.offset.abs() % 3600 / 60)
         }
         "OF" => {
-            moment()?;
+            day_number(p)?;
             let sign = if p.offset < 0 { '-' } else { '+' };
-            let hours = number(i64::from(p.offset.abs() / 3600), 2);
+            let hours = digits(i64::from(p.offset.abs() / 3600), 2, fill);
             let minutes = p.offset.abs() % 3600 / 60;
             let minutes = if minutes == 0 { String::new() } else { format!(":{minutes:02}") };
-            return text(format!("{sign}{hours}{minutes}"), out);
+            format!("{sign}{hours}{minutes}")
         }
-        "FX" => return Ok(None),
+        "FX" => String::new(),
+        _ => return Ok(None),
+    }))
+}
+
+/// The value of a word that is a number; `None` for other words.
+fn counted(p: &Parts, word: &str, fill: bool) -> Result<Option<String>> {
+    let number = |value: i64, width: usize| digits(value, width, fill);
+    let iso_year = |number: i32| p.shown_year(i64::from(iso_week(number).0));
+    let year = p.shown_year(p.year);
+    Ok(Some(match word {
         "HH24" => number(p.hour, 2),
         "HH12" | "HH" => number(if p.hour % 12 == 0 { 12 } else { p.hour % 12 }, 2),
         "MI" => number(p.minute, 2),
@@ -305,14 +325,14 @@ fn field(p: &Parts, word: &str, small: bool, fill: bool, out: &mut String) -> Re
         "DD" if fill => format!("{:02}", p.day),
         "DDD" => p.day_of_year.to_string(),
         "DD" => p.day.to_string(),
-        "D" => (weekday(moment()?) + 1).to_string(),
-        "ID" => ((weekday(moment()?) + 6) % 7 + 1).to_string(),
+        "D" => (weekday(day_number(p)?) + 1).to_string(),
+        "ID" => ((weekday(day_number(p)?) + 6) % 7 + 1).to_string(),
         "IDDD" => {
-            let day = moment()?;
+            let day = day_number(p)?;
             let monday = day - (weekday(day) as i32 + 6) % 7 - (iso_week(day).1 - 1) * 7;
             number(i64::from(day - monday + 1), 3)
         }
-        "IW" => number(i64::from(iso_week(moment()?).1), 2),
+        "IW" => number(i64::from(iso_week(day_number(p)?).1), 2),
         "WW" => number((p.day_of_year - 1) / 7 + 1, 2),
         "W" => ((p.day - 1) / 7 + 1).to_string(),
         "Q" if p.month == 0 => return Ok(None),
@@ -334,14 +354,12 @@ fn field(p: &Parts, word: &str, small: bool, fill: bool, out: &mut String) -> Re
         "YYY" => number(year % 1000, 3),
         "YY" => number(year % 100, 2),
         "Y" => (year % 10).to_string(),
-        "IYYY" => number(iso_year(moment()?), 4),
-        "IYY" => number(iso_year(moment()?) % 1000, 3),
-        "IY" => number(iso_year(moment()?) % 100, 2),
-        "I" => (iso_year(moment()?) % 10).to_string(),
+        "IYYY" => number(iso_year(day_number(p)?), 4),
+        "IYY" => number(iso_year(day_number(p)?) % 1000, 3),
+        "IY" => number(iso_year(day_number(p)?) % 100, 2),
+        "I" => (iso_year(day_number(p)?) % 10).to_string(),
         _ => return Ok(None),
-    };
-    out.push_str(&shown);
-    Ok(Some(shown))
+    }))
 }
 
 /// The Julian day of a year, month and day that need not be a date's.

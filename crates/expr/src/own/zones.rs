@@ -6,12 +6,26 @@ use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, finite, is_infinite};
 use types::time_tz::TimeTz;
 use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
-use super::{Arguments, Evaluate, refuse};
+use super::declare::*;
+use super::{Arguments, refuse};
 
-/// The code of one of these functions; `None` for any other name.
-pub(super) fn named(name: &str) -> Option<Evaluate> {
-    Some(match name {
-        "timezone" => |a| {
+/// The functions of this kind.
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    own(
+        "timezone",
+        &[
+            is(&[TEXT, STAMP], Type::TimestampTz),
+            is(&[TEXT, ZONED], Type::Timestamp),
+            is(&[TEXT, TIME_TZ], Type::TimeTz),
+        ],
+        page(
+            "date and time",
+            "timezone(zone, moment)",
+            "What a clock in the zone shows at an instant (TIMESTAMPTZ), or the instant at which it shows a TIMESTAMP: AT TIME ZONE as a function.",
+            "timezone('Asia/Tokyo', TIMESTAMPTZ '2024-02-03 04:05:06+00')",
+            "2024-02-03 13:05:06",
+        ),
+        |a| {
             let (zone, moment) = (zone_of(a, 0)?, a.integer(1)?);
             if a.ty == Type::TimeTz {
                 return Ok(TimeTz::of_packed(moment).at_zone(zone).value());
@@ -19,19 +33,28 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
             let turned = if a.ty == Type::Timestamp { zone.local(moment) } else { zone.instant(moment) };
             turned.map(Value::I64).ok_or_else(out_of_range)
         },
-        OFFSET_IN_ZONE => |a| match a.integer(1)? {
-            instant if is_infinite(instant) => Ok(Value::Null),
-            instant => Ok(Value::I64(i64::from(zone_of(a, 0)?.offset_at(instant)))),
-        },
-        ADD_IN_ZONE => add,
-        CAST_IN_ZONE => |a| zone::within(zone_of(a, 0)?, || cast_value(&a.values[1], a.types[1], a.ty)),
-        TRY_CAST_IN_ZONE => |a| {
-            let cast = || try_cast_value(&a.values[1], a.types[1], a.ty);
-            Ok(zone::within(zone_of(a, 0)?, cast).unwrap_or(Value::Null))
-        },
-        _ => return None,
-    })
-}
+    ),
+    internal(OFFSET_IN_ZONE, &[is(&[TEXT, ZONED], Type::BigInt)], |a| match a.integer(1)? {
+        instant if is_infinite(instant) => Ok(Value::Null),
+        instant => Ok(Value::I64(i64::from(zone_of(a, 0)?.offset_at(instant)))),
+    }),
+    internal(
+        ADD_IN_ZONE,
+        &[
+            is(&[TEXT, ZONED, SPAN], Type::TimestampTz),
+            is(&[TEXT, ZONED, MONTHS], Type::TimestampTz),
+            is(&[TEXT, ZONED, INTERVAL], Type::TimestampTz),
+        ],
+        add,
+    ),
+    internal(CAST_IN_ZONE, &[variadic(&[TEXT], Type::Null)], |a| {
+        zone::within(zone_of(a, 0)?, || cast_value(&a.values[1], a.types[1], a.ty))
+    }),
+    internal(TRY_CAST_IN_ZONE, &[variadic(&[TEXT], Type::Null)], |a| {
+        let cast = || try_cast_value(&a.values[1], a.types[1], a.ty);
+        Ok(zone::within(zone_of(a, 0)?, cast).unwrap_or(Value::Null))
+    }),
+];
 
 /// The zone that an argument names.
 pub(super) fn zone_of(a: &Arguments<'_>, at: usize) -> Result<Zone> {

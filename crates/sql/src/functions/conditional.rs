@@ -22,27 +22,6 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "no",
         ),
         (
-            "num_nulls",
-            "num_nulls(value, ...)",
-            "How many of the values are NULL.",
-            "num_nulls(1, NULL, 'x')",
-            "1",
-        ),
-        (
-            "num_nonnulls",
-            "num_nonnulls(value, ...)",
-            "How many of the values are not NULL.",
-            "num_nonnulls(1, NULL, 'x')",
-            "2",
-        ),
-        (
-            "error",
-            "error(message)",
-            "Raises an error with that message where it is evaluated.",
-            "CASE WHEN 1 > 0 THEN 'fine' ELSE error('no') END",
-            "fine",
-        ),
-        (
             "coalesce",
             "coalesce(value, ...)",
             "The first value that is not NULL; later ones are not evaluated.",

@@ -8,20 +8,6 @@ pub(super) const SECTIONS: &[Section] = &[Section {
     category: "text",
     entries: &[
         (
-            "left_grapheme",
-            "left_grapheme(text, count)",
-            "The first characters, or with a minus all but the last; a letter with its marks, or an emoji of several parts, is one.",
-            "left_grapheme('été', 2)",
-            "ét",
-        ),
-        (
-            "length_grapheme",
-            "length_grapheme(text)",
-            "How many characters people see.",
-            "length_grapheme('été')",
-            "3",
-        ),
-        (
             "parse_formatted_bytes",
             "parse_formatted_bytes(text)",
             "The bytes of a size as format_bytes and settings write it.",
@@ -41,20 +27,6 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "The path that the others lead to from the first, without . and .. on the way.",
             "path_join('dir/sub', '../file.csv')",
             "dir/file.csv",
-        ),
-        (
-            "right_grapheme",
-            "right_grapheme(text, count)",
-            "The last characters, or with a minus all but the first, as people see them.",
-            "right_grapheme('téé', 1)",
-            "é",
-        ),
-        (
-            "substring_grapheme",
-            "substring_grapheme(text, start [, length])",
-            "Characters from the one at start on, as people see them; a minus counts from the end.",
-            "substring_grapheme('abcd', -3, 2)",
-            "bc",
         ),
     ],
 }];

@@ -2,7 +2,7 @@
 //!
 //! `quickstep_functions()` shows these entries, the book's SQL reference is made of them, and a test runs every
 //! example (`crates/conformance/tests/function_examples.rs`). A function without an entry fails `all_are_described`
-//! below. What a call is bound to is decided elsewhere (`bind/function/mod.rs`, `bind/function/aggregate.rs`, `bind/function/window.rs`).
+//! below. Functions that `expr` evaluates have their entries where they are declared (`expr::functions`). What a call is bound to is decided elsewhere (`bind/function/mod.rs`, `bind/function/aggregate.rs`, `bind/function/window.rs`).
 
 mod aggregates;
 mod conditional;
@@ -87,8 +87,20 @@ const SECTIONS: &[&[Section]] = &[
 
 /// Every entry, section by section.
 pub(crate) fn described() -> impl Iterator<Item = FunctionInfo> {
+    let declared = expr::functions::all().filter_map(|function| {
+        let page = function.page?;
+        Some(FunctionInfo {
+            name: function.name,
+            kind: "scalar",
+            category: page.category,
+            usage: page.usage,
+            description: page.description,
+            example: page.example,
+            result: page.result,
+        })
+    });
     let sections = SECTIONS.iter().copied().flatten();
-    sections.flat_map(|section| {
+    let written = sections.flat_map(|section| {
         section.entries.iter().map(|(name, usage, description, example, result)| FunctionInfo {
             name,
             kind: section.kind,
@@ -98,7 +110,8 @@ pub(crate) fn described() -> impl Iterator<Item = FunctionInfo> {
             example,
             result,
         })
-    })
+    });
+    declared.chain(written)
 }
 
 #[cfg(test)]

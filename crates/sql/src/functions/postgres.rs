@@ -124,26 +124,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
         ],
     },
-    Section {
-        kind: "scalar",
-        category: "numeric",
-        entries: &[
-            (
-                "min_scale",
-                "min_scale(number)",
-                "Digits behind the point that a number needs.",
-                "min_scale(8.4100)",
-                "2",
-            ),
-            (
-                "to_number",
-                "to_number(text, template)",
-                "The number that a text shows as the template says, with as many digits behind the point; templates are those of to_char.",
-                "to_number('12,454.8-', '99G999D9S')",
-                "-12454.8",
-            ),
-        ],
-    },
+    Section { kind: "scalar", category: "numeric", entries: &[] },
     Section {
         kind: "scalar",
         category: "regular expression",

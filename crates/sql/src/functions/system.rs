@@ -51,20 +51,6 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "36",
         ),
         (
-            "hash",
-            "hash(value, ...)",
-            "A whole number of 63 bits that equal values share, for samples and shares; it may differ between versions.",
-            "hash('a', 1) = hash('a', 1)",
-            "true",
-        ),
-        (
-            "enum_code",
-            "enum_code(value)",
-            "The place of an enum's label, from 0.",
-            "enum_code('ok'::ENUM('sad', 'ok'))",
-            "1",
-        ),
-        (
             "enum_first",
             "enum_first(value)",
             "The first label of the value's enum type.",

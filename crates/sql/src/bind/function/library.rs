@@ -146,7 +146,7 @@ pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) ->
     };
     let Some(function) = registry().get(name).filter(|_| !HIDDEN.contains(&name)) else {
         let error = undefined();
-        if plan::functions::signatures(name).next().is_some() {
+        if expr::functions::named(name).is_some() {
             let bare = matches!(name, "date_diff" | "date_sub")
                 && matches!(arguments.as_slice(), [unit, _, _] if !unit.untyped && !unit.ty().is_text());
             let hint = match bare {

@@ -1,7 +1,7 @@
 //! Calls of the functions that are evaluated value by value (`plan::functions`), and of those that are other calls
 //! under another name.
 
-use plan::functions::{self, Gives, Signature, Takes};
+use expr::functions::{self, Gives, Signature, Takes};
 use plan::{Arithmetic, Expr, ExprKind};
 use syntax::Span;
 use types::logical::DECIMAL_PRECISION_MAX;
@@ -148,7 +148,7 @@ fn matching(name: &str, arguments: &[Bound]) -> Option<&'static Signature> {
             None => false,
         })
     };
-    let all: Vec<&Signature> = functions::signatures(name).filter(counted).collect();
+    let all: Vec<&Signature> = functions::signatures(name).iter().filter(counted).collect();
     let exact = all.iter().copied().find(|s| suits(s, true));
     exact.or_else(|| all.iter().copied().find(plainly)).or_else(|| all.into_iter().find(|s| suits(s, false)))
 }
@@ -187,7 +187,7 @@ pub(crate) fn call(name: &str, arguments: &[Bound], text: &str) -> Result<Option
         exprs.push(zone.clone());
     }
     let from_template = name == "to_timestamp" && exprs.len() == 2;
-    let called = Expr::new(ExprKind::Library { name: signature.name.into(), arguments: exprs }, ty);
+    let called = Expr::new(ExprKind::Library { name: name.into(), arguments: exprs }, ty);
     if matches!(name, "strptime" | "try_strptime") && reads_zone(&arguments[1]) {
         return Ok(Some(zones::at_zone(zones::constant(Zone::Utc), called)));
     }
@@ -210,7 +210,7 @@ fn reads_zone(format: &Bound) -> bool {
 /// there are none. Hours and less are counted in UTC, as a clock may skip or repeat some.
 fn on_the_clock(name: &str, arguments: &[Bound]) -> Option<Vec<Bound>> {
     let instants = arguments.iter().any(|a| !a.untyped && a.ty() == Type::TimestampTz);
-    if !instants || functions::signatures(name).next().is_none() {
+    if !instants || functions::named(name).is_none() {
         return None;
     }
     let unit =
@@ -301,7 +301,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 if ends.len() == 1 {
                     ends = vec![crate::bind::null_of(ty), crate::bind::null_of(ty)];
                 }
-                let name = functions::ENUM_RANGE.into();
+                let name = plan::functions::ENUM_RANGE.into();
                 Expr::new(ExprKind::Library { name, arguments: ends }, Type::list(ty)?)
             }
         })
@@ -382,7 +382,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 let right = arguments.swap_remove(1);
                 let left = arguments.swap_remove(0);
                 if wide(&left) || wide(&right) {
-                    let name = functions::WHOLE_QUOTIENT.into();
+                    let name = plan::functions::WHOLE_QUOTIENT.into();
                     let ty = Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 0 };
                     Expr::new(ExprKind::Library { name, arguments: vec![left.expr, right.expr] }, ty)
                 } else {
