@@ -6,6 +6,7 @@
 
 mod acceptance;
 mod layers;
+mod lengths;
 mod links;
 mod source;
 
@@ -42,13 +43,20 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
+/// Everything that breaks a rule of the house.
+fn findings(root: &Path, files: &[PathBuf]) -> Vec<Finding> {
+    let mut findings = layers::check(root);
+    findings.extend(source::check(root, files));
+    findings.extend(lengths::check(root, files));
+    findings.extend(acceptance::check(root, files));
+    findings.extend(links::check(root, files));
+    findings
+}
+
 fn tidy() -> ExitCode {
     let root = root();
     let files = tracked_files(&root);
-    let mut findings = layers::check(&root);
-    findings.extend(source::check(&root, &files));
-    findings.extend(acceptance::check(&root, &files));
-    findings.extend(links::check(&root, &files));
+    let findings = findings(&root, &files);
     for finding in &findings {
         eprintln!("{}: {}", finding.place, finding.problem);
     }
@@ -77,10 +85,7 @@ mod tests {
     fn the_repository_is_tidy() {
         let root = super::root();
         let files = super::tracked_files(&root);
-        let mut findings = super::layers::check(&root);
-        findings.extend(super::source::check(&root, &files));
-        findings.extend(super::acceptance::check(&root, &files));
-        findings.extend(super::links::check(&root, &files));
+        let findings = super::findings(&root, &files);
         let text: Vec<String> = findings.iter().map(|f| format!("{}: {}", f.place, f.problem)).collect();
         assert!(text.is_empty(), "{}", text.join("\n"));
     }

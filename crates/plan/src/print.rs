@@ -392,51 +392,9 @@ pub fn physical(plan: &PhysicalPlan, metrics: Option<&dyn Fn(NodeId) -> NodeMetr
 /// The title of a node: its kind and what it works on.
 pub fn physical_title(plan: &PhysicalPlan) -> String {
     use PhysicalNode as N;
-    let name_in = |columns: Vec<String>| {
-        move |kind: &ExprKind| match kind {
-            ExprKind::Input(i) => columns.get(*i).cloned().unwrap_or_else(|| format!("${i}")),
-            ExprKind::Column(id) => format!("#{}", id.0),
-            _ => String::new(),
-        }
-    };
-    let names_of =
-        |columns: &[crate::OutputColumn]| columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let input_names = |p: &PhysicalPlan| names_of(&p.output);
     match &plan.node {
-        N::TableScan { name, sample, fetched, predicates, trees, filters, runtime_filters, .. } => {
-            let show = name_in(names_of(fetched));
-            let mut parts: Vec<String> = predicates
-                .iter()
-                .map(|(c, p)| column_predicate(&fetched[*c].name, fetched[*c].ty, p))
-                .collect();
-            parts.extend(trees.iter().map(|tree| predicate_tree(tree, fetched)));
-            parts.extend(filters.iter().map(|f| format!("({})", expression(f, &show))));
-            parts.extend(
-                runtime_filters
-                    .iter()
-                    .map(|f| format!("{} in filter {}", fetched[f.column].name, f.filter.0)),
-            );
-            let filters =
-                if parts.is_empty() { String::new() } else { format!(" where {}", parts.join(" AND ")) };
-            format!("TableScan {name}{}{filters}", sampled(sample.as_ref()))
-        }
-        N::FileScan { file, fetched, filters, runtime_filters, .. } => {
-            let show = name_in(names_of(fetched));
-            let mut list: Vec<String> = filters.iter().map(|f| expression(f, &show)).collect();
-            list.extend(
-                runtime_filters
-                    .iter()
-                    .map(|f| format!("{} in filter {}", fetched[f.column].name, f.filter.0)),
-            );
-            let filters =
-                if list.is_empty() { String::new() } else { format!(" where {}", list.join(" AND ")) };
-            let more = if file.paths.len() > 1 {
-                format!(" and {} more", file.paths.len() - 1)
-            } else {
-                String::new()
-            };
-            format!("FileScan {:?} '{}'{more}{filters}", file.format, file.paths.first().map_or("", |p| p))
-        }
+        N::TableScan { .. } | N::FileScan { .. } => scan_title(&plan.node),
         N::Generate { suite, table, scale, .. } => format!("Generate {suite} {table} scale {scale}"),
         N::Series { series, .. } => format!("Series {}", self::series(series)),
         N::Values { rows } => format!("Values {} rows", rows.len()),
@@ -456,32 +414,7 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
             let late = late.filter(|(from, _)| matches!(from, crate::FetchOutput::Late { .. }));
             format!("Fetch {} (late)", late.map(|(_, c)| c.name.as_str()).collect::<Vec<_>>().join(", "))
         }
-        N::HashJoin {
-            probe,
-            build,
-            kind,
-            probe_keys,
-            build_keys,
-            residual,
-            fills,
-            build_unique,
-            null_aware,
-            ..
-        } => {
-            let (probe_name, build_name) = (name_in(input_names(probe)), name_in(input_names(build)));
-            let mut parts: Vec<String> = probe_keys
-                .iter()
-                .zip(build_keys)
-                .map(|(p, b)| format!("{} = {}", expression(p, &probe_name), expression(b, &build_name)))
-                .collect();
-            let mut both = input_names(probe);
-            both.extend(input_names(build));
-            parts.extend(residual.as_ref().map(|r| format!("residual ({})", expression(r, &name_in(both)))));
-            let unique = if *build_unique { ", unique build" } else { "" };
-            let aware = if *null_aware { ", null-aware" } else { "" };
-            let fills: String = fills.iter().map(|(f, _)| format!(", fills filter {}", f.0)).collect();
-            format!("HashJoin {kind:?} {}{unique}{aware}{fills}", parts.join(" AND "))
-        }
+        N::HashJoin { .. } => hash_join_title(&plan.node),
         N::NestedLoopJoin { probe, build, kind, predicate, by_range, .. } => {
             let mut both = input_names(probe);
             both.extend(input_names(build));
@@ -518,6 +451,93 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
         N::UnionAll { .. } => "UnionAll".to_owned(),
         N::Insert { name, .. } => format!("Insert into {name}"),
     }
+}
+
+/// Shows inputs by the names of these columns.
+fn name_in(columns: Vec<String>) -> impl Fn(&ExprKind) -> String {
+    move |kind: &ExprKind| match kind {
+        ExprKind::Input(i) => columns.get(*i).cloned().unwrap_or_else(|| format!("${i}")),
+        ExprKind::Column(id) => format!("#{}", id.0),
+        _ => String::new(),
+    }
+}
+
+fn names_of(columns: &[crate::OutputColumn]) -> Vec<String> {
+    columns.iter().map(|column| column.name.clone()).collect()
+}
+
+/// The title of a scan; nothing for other nodes.
+fn scan_title(node: &PhysicalNode) -> String {
+    use PhysicalNode as N;
+    match node {
+        N::TableScan { name, sample, fetched, predicates, trees, filters, runtime_filters, .. } => {
+            let show = name_in(names_of(fetched));
+            let mut parts: Vec<String> = predicates
+                .iter()
+                .map(|(c, p)| column_predicate(&fetched[*c].name, fetched[*c].ty, p))
+                .collect();
+            parts.extend(trees.iter().map(|tree| predicate_tree(tree, fetched)));
+            parts.extend(filters.iter().map(|f| format!("({})", expression(f, &show))));
+            parts.extend(
+                runtime_filters
+                    .iter()
+                    .map(|f| format!("{} in filter {}", fetched[f.column].name, f.filter.0)),
+            );
+            let filters =
+                if parts.is_empty() { String::new() } else { format!(" where {}", parts.join(" AND ")) };
+            format!("TableScan {name}{}{filters}", sampled(sample.as_ref()))
+        }
+        N::FileScan { file, fetched, filters, runtime_filters, .. } => {
+            let show = name_in(names_of(fetched));
+            let mut list: Vec<String> = filters.iter().map(|f| expression(f, &show)).collect();
+            list.extend(
+                runtime_filters
+                    .iter()
+                    .map(|f| format!("{} in filter {}", fetched[f.column].name, f.filter.0)),
+            );
+            let filters =
+                if list.is_empty() { String::new() } else { format!(" where {}", list.join(" AND ")) };
+            let more = if file.paths.len() > 1 {
+                format!(" and {} more", file.paths.len() - 1)
+            } else {
+                String::new()
+            };
+            format!("FileScan {:?} '{}'{more}{filters}", file.format, file.paths.first().map_or("", |p| p))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The title of a hash join; nothing for other nodes.
+fn hash_join_title(node: &PhysicalNode) -> String {
+    let PhysicalNode::HashJoin {
+        probe,
+        build,
+        kind,
+        probe_keys,
+        build_keys,
+        residual,
+        fills,
+        build_unique,
+        null_aware,
+        ..
+    } = node
+    else {
+        return String::new();
+    };
+    let (probe_name, build_name) = (name_in(names_of(&probe.output)), name_in(names_of(&build.output)));
+    let mut parts: Vec<String> = probe_keys
+        .iter()
+        .zip(build_keys)
+        .map(|(p, b)| format!("{} = {}", expression(p, &probe_name), expression(b, &build_name)))
+        .collect();
+    let mut both = names_of(&probe.output);
+    both.extend(names_of(&build.output));
+    parts.extend(residual.as_ref().map(|r| format!("residual ({})", expression(r, &name_in(both)))));
+    let unique = if *build_unique { ", unique build" } else { "" };
+    let aware = if *null_aware { ", null-aware" } else { "" };
+    let fills: String = fills.iter().map(|(f, _)| format!(", fills filter {}", f.0)).collect();
+    format!("HashJoin {kind:?} {}{unique}{aware}{fills}", parts.join(" AND "))
 }
 
 fn physical_node(

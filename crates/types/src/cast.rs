@@ -240,44 +240,8 @@ fn prefix_characters(text: &str, n: u32) -> &str {
 /// BYTEA, JSON and ENUM. The error shows at most 80 characters of the text.
 pub fn parse_text(text: &str, to: Type) -> Result<Value> {
     let trimmed = text.trim();
-    let invalid = || {
-        let (state, what) = match to {
-            Type::Date
-            | Type::Time
-            | Type::TimeTz
-            | Type::Timestamp
-            | Type::TimestampTz
-            | Type::Interval
-            | Type::IntervalYearMonth
-            | Type::IntervalDayTime => {
-                if !to.is_interval() && has_datetime_fields(trimmed) {
-                    let shown: String = text.chars().take(80).collect();
-                    return Error::new(
-                        SqlState::DatetimeFieldOverflow,
-                        format!("date/time field value out of range: \"{shown}\""),
-                    );
-                }
-                (SqlState::InvalidDatetimeFormat, "invalid input syntax for type")
-            }
-            _ => (SqlState::InvalidTextRepresentation, "invalid input syntax for type"),
-        };
-        let shown: String = text.chars().take(80).collect();
-        let error = Error::new(state, format!("{what} {}: \"{shown}\"", to.sql_name().to_lowercase()));
-        error
-    };
-    let fault = |fault: Fault| {
-        if fault == Fault::Form {
-            return invalid();
-        }
-        let shown: String = text.chars().take(80).collect();
-        let message = format!("date/time field value out of range: \"{shown}\"");
-        let error = Error::new(SqlState::DatetimeFieldOverflow, message);
-        match trimmed.contains(['/', '.']) {
-            true => error
-                .with_hint("numbers are read as month, day, year; strptime(text, '%d/%m/%Y') reads others"),
-            false => error,
-        }
-    };
+    let invalid = || unreadable(text, to);
+    let fault = |fault: Fault| datetime_fault(text, to, fault);
     match to {
         Type::Null => Err(invalid()),
         Type::Boolean => match trimmed.to_ascii_lowercase().as_str() {
@@ -346,6 +310,40 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         Type::Jsonb => jsonb::canonical(text),
         Type::Enum(_) => enums::parse(text, to),
         Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::parse(text, to, false),
+    }
+}
+
+/// The error of a text that is no value of the type; it shows at most 80 characters of it.
+fn unreadable(text: &str, to: Type) -> Error {
+    let is_moment =
+        matches!(to, Type::Date | Type::Time | Type::TimeTz | Type::Timestamp | Type::TimestampTz);
+    if is_moment && has_datetime_fields(text.trim()) {
+        return beyond_range(text);
+    }
+    let state = match is_moment || to.is_interval() {
+        true => SqlState::InvalidDatetimeFormat,
+        false => SqlState::InvalidTextRepresentation,
+    };
+    let shown: String = text.chars().take(80).collect();
+    let name = to.sql_name().to_lowercase();
+    Error::new(state, format!("invalid input syntax for type {name}: \"{shown}\""))
+}
+
+/// The error of a text whose fields are those of a moment that there is not.
+fn beyond_range(text: &str) -> Error {
+    let shown: String = text.chars().take(80).collect();
+    let message = format!("date/time field value out of range: \"{shown}\"");
+    Error::new(SqlState::DatetimeFieldOverflow, message)
+}
+
+fn datetime_fault(text: &str, to: Type, fault: Fault) -> Error {
+    if fault == Fault::Form {
+        return unreadable(text, to);
+    }
+    match text.trim().contains(['/', '.']) {
+        true => beyond_range(text)
+            .with_hint("numbers are read as month, day, year; strptime(text, '%d/%m/%Y') reads others"),
+        false => beyond_range(text),
     }
 }
 

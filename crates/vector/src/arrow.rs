@@ -211,18 +211,7 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
             PrimitiveArray::<at::TimestampMicrosecondType>::new(v.clone(), nulls).with_timezone("+00:00"),
         ),
         (Data::I128(v), Type::Interval) => {
-            let wide: Vec<IntervalMonthDayNano> = v
-                .iter()
-                .map(|packed| {
-                    let Interval { months, days, micros } = Interval::of_packed(*packed);
-                    // Beyond 292 years of time, nanoseconds have no place; whole days of it have.
-                    let (over, micros) = match micros.checked_mul(1000) {
-                        Some(_) => (0, micros),
-                        None => (micros / datetime::MICROS_PER_DAY, micros % datetime::MICROS_PER_DAY),
-                    };
-                    IntervalMonthDayNano::new(months, days.saturating_add(over as i32), micros * 1000)
-                })
-                .collect();
+            let wide: Vec<IntervalMonthDayNano> = v.iter().map(|packed| month_day_nano(*packed)).collect();
             Arc::new(PrimitiveArray::<at::IntervalMonthDayNanoType>::new(wide.into(), nulls))
         }
         (Data::I64(v), Type::IntervalDayTime) => {
@@ -277,6 +266,17 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
     }
 }
 
+/// An interval as Arrow has it.
+fn month_day_nano(packed: i128) -> IntervalMonthDayNano {
+    let Interval { months, days, micros } = Interval::of_packed(packed);
+    // Beyond 292 years of time, nanoseconds have no place; whole days of it have.
+    let (over, micros) = match micros.checked_mul(1000) {
+        Some(_) => (0, micros),
+        None => (micros / datetime::MICROS_PER_DAY, micros % datetime::MICROS_PER_DAY),
+    };
+    IntervalMonthDayNano::new(months, days.saturating_add(over as i32), micros * 1000)
+}
+
 fn decimal_array(
     values: ScalarBuffer<i128>,
     nulls: Option<NullBuffer>,
@@ -329,26 +329,7 @@ pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
         DataType::Decimal256(..) => from_wide_decimals(array.as_primitive::<at::Decimal256Type>(), ty),
         DataType::Decimal32(..) => converted!(at::Decimal32Type, I64, |v| i64::from(*v)),
         DataType::Decimal64(..) => primitive!(at::Decimal64Type, I64),
-        DataType::Decimal128(p, _) if *p <= 18 => {
-            // A foreign array may hold a value wider than its declared precision.
-            let values = array.as_primitive::<at::Decimal128Type>().values();
-            let mut wide = false;
-            let out: Vec<i64> = values
-                .iter()
-                .map(|v| {
-                    wide |= *v != i128::from(*v as i64);
-                    *v as i64
-                })
-                .collect();
-            if wide {
-                for (row, v) in values.iter().enumerate() {
-                    if i64::try_from(*v).is_err() && !array.is_null(row) {
-                        return Err(Error::out_of_range(&ty));
-                    }
-                }
-            }
-            Ok(Vector::new(ty, Data::I64(out.into()), nulls))
-        }
+        DataType::Decimal128(p, _) if *p <= 18 => from_narrow_decimals(array, ty, nulls),
         DataType::Decimal128(..) => primitive!(at::Decimal128Type, I128),
         DataType::Date32 => primitive!(at::Date32Type, I32),
         DataType::Date64 => {
@@ -377,29 +358,7 @@ pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
         DataType::Interval(IntervalUnit::DayTime) => converted!(at::IntervalDayTimeType, I64, |v| {
             i64::from(v.days) * datetime::MICROS_PER_DAY + i64::from(v.milliseconds) * 1000
         }),
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
-            let values = array.as_primitive::<at::IntervalMonthDayNanoType>().values();
-            if ty == Type::Interval {
-                let mut out = Vec::with_capacity(values.len());
-                for (row, v) in values.iter().enumerate() {
-                    let interval = Interval::new(v.months, v.days, v.nanoseconds.div_euclid(1000));
-                    match interval.packed() {
-                        _ if array.is_null(row) => out.push(0),
-                        Some(packed) => out.push(packed),
-                        None => return Err(types::interval::out_of_range()),
-                    }
-                }
-                return Ok(Vector::new(ty, Data::I128(out.into()), nulls));
-            }
-            let with_months = (0..values.len()).any(|row| values[row].months != 0 && !array.is_null(row));
-            if with_months {
-                return Err(Error::unsupported("an interval that mixes months with days is not supported")
-                    .with_hint("split it into a year-month and a day-time interval"));
-            }
-            converted!(at::IntervalMonthDayNanoType, I64, |v| {
-                i64::from(v.days) * datetime::MICROS_PER_DAY + v.nanoseconds / 1000
-            })
-        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => from_month_day_nanos(array, ty, nulls),
         DataType::Duration(TimeUnit::Second) => {
             converted!(at::DurationSecondType, I64, |v| v.saturating_mul(1_000_000))
         }
@@ -410,40 +369,13 @@ pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
         DataType::Duration(TimeUnit::Nanosecond) => {
             converted!(at::DurationNanosecondType, I64, |v| v.div_euclid(1000))
         }
-        DataType::Utf8View => {
-            let a = array.as_string_view();
-            Ok(strings_vector(ty, a.views().clone(), a.data_buffers().to_vec().into(), nulls))
-        }
-        DataType::BinaryView => {
-            let a = array.as_binary_view();
-            Ok(strings_vector(ty, a.views().clone(), a.data_buffers().to_vec().into(), nulls))
-        }
-        DataType::Utf8 => {
-            let a = array.as_string::<i32>();
-            Ok(views_over(ty, a.len(), |row| a.value(row).as_bytes(), nulls))
-        }
-        DataType::LargeUtf8 => {
-            let a = array.as_string::<i64>();
-            Ok(views_over(ty, a.len(), |row| a.value(row).as_bytes(), nulls))
-        }
-        DataType::Binary => {
-            let a = array.as_binary::<i32>();
-            Ok(views_over(ty, a.len(), |row| a.value(row), nulls))
-        }
-        DataType::LargeBinary => {
-            let a = array.as_binary::<i64>();
-            Ok(views_over(ty, a.len(), |row| a.value(row), nulls))
-        }
-        DataType::FixedSizeBinary(width) => {
-            let a = array.as_fixed_size_binary();
-            if *width == 16 && ty == Type::Uuid {
-                let out: Vec<i128> = (0..a.len())
-                    .map(|row| <[u8; 16]>::try_from(a.value(row)).map_or(0, cast::uuid_from_bytes))
-                    .collect();
-                return Ok(Vector::new(ty, Data::I128(out.into()), nulls));
-            }
-            Ok(views_over(ty, a.len(), |row| a.value(row), nulls))
-        }
+        DataType::Utf8View
+        | DataType::BinaryView
+        | DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::FixedSizeBinary(_) => Ok(from_texts(array, ty, nulls)),
         DataType::Dictionary(_, _) => from_dictionary(array, ty),
         other => {
             if let Some(vector) = nested_arrow::from_nested_array(array, ty) {
@@ -452,6 +384,94 @@ pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
             Err(Error::new(SqlState::FeatureNotSupported, format!("Arrow type {other} has no counterpart")))
         }
     }
+}
+
+/// Texts and bytes, however Arrow holds them.
+fn from_texts(array: &dyn Array, ty: Type, nulls: Option<NullBuffer>) -> Vector {
+    match array.data_type() {
+        DataType::Utf8View => {
+            let a = array.as_string_view();
+            strings_vector(ty, a.views().clone(), a.data_buffers().to_vec().into(), nulls)
+        }
+        DataType::BinaryView => {
+            let a = array.as_binary_view();
+            strings_vector(ty, a.views().clone(), a.data_buffers().to_vec().into(), nulls)
+        }
+        DataType::Utf8 => {
+            let a = array.as_string::<i32>();
+            views_over(ty, a.len(), |row| a.value(row).as_bytes(), nulls)
+        }
+        DataType::LargeUtf8 => {
+            let a = array.as_string::<i64>();
+            views_over(ty, a.len(), |row| a.value(row).as_bytes(), nulls)
+        }
+        DataType::Binary => {
+            let a = array.as_binary::<i32>();
+            views_over(ty, a.len(), |row| a.value(row), nulls)
+        }
+        DataType::LargeBinary => {
+            let a = array.as_binary::<i64>();
+            views_over(ty, a.len(), |row| a.value(row), nulls)
+        }
+        DataType::FixedSizeBinary(width) => {
+            let a = array.as_fixed_size_binary();
+            if *width == 16 && ty == Type::Uuid {
+                let out: Vec<i128> = (0..a.len())
+                    .map(|row| <[u8; 16]>::try_from(a.value(row)).map_or(0, cast::uuid_from_bytes))
+                    .collect();
+                return Vector::new(ty, Data::I128(out.into()), nulls);
+            }
+            views_over(ty, a.len(), |row| a.value(row), nulls)
+        }
+        _ => Vector::constant(ty, Value::Null, array.len()),
+    }
+}
+
+/// Intervals of months, days and nanoseconds.
+fn from_month_day_nanos(array: &dyn Array, ty: Type, nulls: Option<NullBuffer>) -> Result<Vector> {
+    let values = array.as_primitive::<at::IntervalMonthDayNanoType>().values();
+    if ty == Type::Interval {
+        let mut out = Vec::with_capacity(values.len());
+        for (row, v) in values.iter().enumerate() {
+            let interval = Interval::new(v.months, v.days, v.nanoseconds.div_euclid(1000));
+            match interval.packed() {
+                _ if array.is_null(row) => out.push(0),
+                Some(packed) => out.push(packed),
+                None => return Err(types::interval::out_of_range()),
+            }
+        }
+        return Ok(Vector::new(ty, Data::I128(out.into()), nulls));
+    }
+    let with_months = (0..values.len()).any(|row| values[row].months != 0 && !array.is_null(row));
+    if with_months {
+        return Err(Error::unsupported("an interval that mixes months with days is not supported")
+            .with_hint("split it into a year-month and a day-time interval"));
+    }
+    let out: Vec<i64> =
+        values.iter().map(|v| i64::from(v.days) * datetime::MICROS_PER_DAY + v.nanoseconds / 1000).collect();
+    Ok(Vector::new(ty, Data::I64(out.into()), nulls))
+}
+
+/// Decimals whose declared precision 64 bits have room for.
+fn from_narrow_decimals(array: &dyn Array, ty: Type, nulls: Option<NullBuffer>) -> Result<Vector> {
+    // A foreign array may hold a value wider than its declared precision.
+    let values = array.as_primitive::<at::Decimal128Type>().values();
+    let mut wide = false;
+    let out: Vec<i64> = values
+        .iter()
+        .map(|v| {
+            wide |= *v != i128::from(*v as i64);
+            *v as i64
+        })
+        .collect();
+    if wide {
+        for (row, v) in values.iter().enumerate() {
+            if i64::try_from(*v).is_err() && !array.is_null(row) {
+                return Err(Error::out_of_range(&ty));
+            }
+        }
+    }
+    Ok(Vector::new(ty, Data::I64(out.into()), nulls))
 }
 
 /// Decimals of any width and scale as those of at most 38 digits, or as text.

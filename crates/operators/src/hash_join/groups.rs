@@ -81,38 +81,7 @@ impl HashJoin {
 
 impl Crowds {
     fn of(terms: &RangeTerms, next: &[u32], built: &Built, work: &Work<'_>) -> Result<Option<Crowds>> {
-        // `next` counts from 1, 0 ends a chain.
-        let mut is_followed = vec![0u64; next.len().div_ceil(64)];
-        for next in next.iter().filter(|next| **next != 0) {
-            let row = (next - 1) as usize;
-            is_followed[row / 64] |= 1 << (row % 64);
-        }
-        let mut rows: Vec<u32> = Vec::new();
-        // First row and end of rows of each crowd.
-        let mut crowds: Vec<(u32, usize)> = Vec::new();
-        let mut chain: Vec<u32> = Vec::new();
-        let mut seen = 0;
-        for first in 0..next.len() {
-            seen += 1;
-            if seen >= CHECKED_ROWS {
-                work.check()?;
-                seen = 0;
-            }
-            if is_followed[first / 64] >> (first % 64) & 1 == 1 {
-                continue;
-            }
-            chain.clear();
-            let mut row = first as u32;
-            while row != NO_ROW {
-                chain.push(row);
-                row = next[row as usize].wrapping_sub(1);
-            }
-            seen += chain.len();
-            if chain.len() >= CROWD_ROWS_MIN {
-                rows.extend(&chain);
-                crowds.push((first as u32, rows.len()));
-            }
-        }
+        let (rows, crowds) = long_chains(next, work)?;
         if crowds.is_empty() {
             return Ok(None);
         }
@@ -269,4 +238,40 @@ fn keys_of(terms: &RangeTerms, rows: &[u32], built: &Built, work: &Work<'_>) -> 
         valid.resize(done, true);
     }
     Ok(Some((parts.into_iter().map(KeyColumn::concat).collect(), valid)))
+}
+
+/// The rows of chains that are long, chain by chain; and of each its first row, and where its rows end.
+fn long_chains(next: &[u32], work: &Work<'_>) -> Result<(Vec<u32>, Vec<(u32, usize)>)> {
+    // `next` counts from 1, 0 ends a chain.
+    let mut is_followed = vec![0u64; next.len().div_ceil(64)];
+    for next in next.iter().filter(|next| **next != 0) {
+        let row = (next - 1) as usize;
+        is_followed[row / 64] |= 1 << (row % 64);
+    }
+    let mut rows: Vec<u32> = Vec::new();
+    let mut crowds: Vec<(u32, usize)> = Vec::new();
+    let mut chain: Vec<u32> = Vec::new();
+    let mut seen = 0;
+    for first in 0..next.len() {
+        seen += 1;
+        if seen >= CHECKED_ROWS {
+            work.check()?;
+            seen = 0;
+        }
+        if is_followed[first / 64] >> (first % 64) & 1 == 1 {
+            continue;
+        }
+        chain.clear();
+        let mut row = first as u32;
+        while row != NO_ROW {
+            chain.push(row);
+            row = next[row as usize].wrapping_sub(1);
+        }
+        seen += chain.len();
+        if chain.len() >= CROWD_ROWS_MIN {
+            rows.extend(&chain);
+            crowds.push((first as u32, rows.len()));
+        }
+    }
+    Ok((rows, crowds))
 }

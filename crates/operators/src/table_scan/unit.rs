@@ -27,7 +27,6 @@ use crate::context::QueryContext;
 use crate::metrics::{ACCESS_PATHS, BYTES_READ};
 use crate::pipeline::{Flow, Push, Work};
 use crate::runtime_filter::KeyFilter;
-use crate::sort::bound::TopBound;
 
 impl Place<'_> {
     fn references(&self, rows: Rows<'_>) -> Vector {
@@ -55,9 +54,7 @@ impl TableScan {
         if rows == 0 {
             return Ok(Flow::More);
         }
-        let behind =
-            |(column, b): &(usize, Arc<TopBound>)| b.excludes(block.statistics(self.columns[*column]));
-        if work.query.settings.switches.block_skipping && self.bounds.iter().any(behind) {
+        if work.query.settings.switches.block_skipping && self.is_behind_bounds(block) {
             work.query.metrics.count(self.node, "blocks skipped", 1);
             return Ok(Flow::More);
         }
@@ -143,6 +140,11 @@ impl TableScan {
             return Ok(Flow::More);
         }
         self.deliver(place, Survivors::list(list), &evaluated, work, push)
+    }
+
+    /// Whether no row of the block can come out of a top-k above.
+    fn is_behind_bounds(&self, block: &Block) -> bool {
+        self.bounds.iter().any(|(column, bound)| bound.excludes(block.statistics(self.columns[*column])))
     }
 
     /// Scans a block whose index lists the few rows that pass, where nothing else decides about rows: what a bitmap

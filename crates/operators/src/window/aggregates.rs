@@ -62,21 +62,7 @@ pub(super) fn evaluate(
             Ok(out.finish())
         }
         A::Min | A::Max | A::AnyValue | A::SingleValue => {
-            let any = matches!(function, A::AnyValue | A::SingleValue);
-            let key = SortKey {
-                expr: plan::Expr::input(0, from),
-                descending: *function == A::Max,
-                nulls_first: false,
-            };
-            let keys = [key];
-            let encoded =
-                (!any).then(|| Keys::encode(shape(&keys), std::slice::from_ref(values), &keys, sorted.rows));
-            let mut picks = Vec::with_capacity(sorted.rows);
-            over_frames(&First { keys: encoded, counts: &counts }, sorted, frames, pace, |s| {
-                picks.push(s.0);
-                Ok(())
-            })?;
-            Ok(values.gather_nullable(&picks).with_type(ty))
+            extremes(function, values, &counts, ty, sorted, frames, pace)
         }
         A::BoolAnd | A::BoolOr => {
             let mut out = VectorBuilder::new(ty, sorted.rows);
@@ -91,21 +77,7 @@ pub(super) fn evaluate(
             Ok(out.finish())
         }
         A::StddevSamp | A::StddevPop | A::VarSamp | A::VarPop => {
-            let mut out = VectorBuilder::new(ty, sorted.rows);
-            let sample = matches!(function, A::StddevSamp | A::VarSamp);
-            let root = matches!(function, A::StddevSamp | A::StddevPop);
-            let combine = Moments { values: floats(values), counts: &counts };
-            over_frames(&combine, sorted, frames, pace, |s| {
-                let divisor = if sample { s.count() - 1.0 } else { s.count() };
-                out.push(&if divisor <= 0.0 {
-                    Value::Null
-                } else {
-                    let variance = s.squares() / divisor;
-                    Value::F64(if root { variance.sqrt() } else { variance })
-                });
-                Ok(())
-            })?;
-            Ok(out.finish())
+            deviations(function, values, &counts, ty, sorted, frames, pace)
         }
         A::BitAnd => bits(BitOperation::And, values, &counts, ty, sorted, frames, pace),
         A::BitOr => bits(BitOperation::Or, values, &counts, ty, sorted, frames, pace),
@@ -126,18 +98,7 @@ pub(super) fn evaluate(
             let sees = |row: usize| counts.sees(row);
             super::ordered::evaluate(function, values, ty, &sees, sorted, frames, pace)
         }
-        A::Paired(pairing) => {
-            let Data::Bytes(pairs) = values.data() else {
-                return Err(Error::internal("an aggregate of pairs of something else"));
-            };
-            let measure = crate::aggregate::measure(*pairing);
-            let mut out = VectorBuilder::new(ty, sorted.rows);
-            over_frames(&Paired { pairs, counts: &counts }, sorted, frames, pace, |s| {
-                out.push(&s.measure(measure).map_or(Value::Null, Value::F64));
-                Ok(())
-            })?;
-            Ok(out.finish())
-        }
+        A::Paired(pairing) => paired(*pairing, values, &counts, ty, sorted, frames, pace),
         A::Arrival { last } => {
             let mut picks = Vec::with_capacity(sorted.rows);
             over_frames(&Ends { last: *last, counts: &counts }, sorted, frames, pace, |s| {
@@ -153,6 +114,84 @@ pub(super) fn evaluate(
             texts(values, delimiter, &counts, sorted, frames, pace)
         }
     }
+}
+
+/// The first, the last or any value of each frame.
+fn extremes(
+    function: &AggregateFunction,
+    values: &Vector,
+    counts: &Counts<'_>,
+    ty: Type,
+    sorted: &Sorted,
+    frames: &Frames<'_>,
+    pace: &mut Pace<'_>,
+) -> Result<Vector> {
+    use AggregateFunction as A;
+    let any = matches!(function, A::AnyValue | A::SingleValue);
+    let key = SortKey {
+        expr: plan::Expr::input(0, values.ty()),
+        descending: *function == A::Max,
+        nulls_first: false,
+    };
+    let keys = [key];
+    let encoded =
+        (!any).then(|| Keys::encode(shape(&keys), std::slice::from_ref(values), &keys, sorted.rows));
+    let mut picks = Vec::with_capacity(sorted.rows);
+    over_frames(&First { keys: encoded, counts }, sorted, frames, pace, |s| {
+        picks.push(s.0);
+        Ok(())
+    })?;
+    Ok(values.gather_nullable(&picks).with_type(ty))
+}
+
+/// Deviations and variances of each frame.
+fn deviations(
+    function: &AggregateFunction,
+    values: &Vector,
+    counts: &Counts<'_>,
+    ty: Type,
+    sorted: &Sorted,
+    frames: &Frames<'_>,
+    pace: &mut Pace<'_>,
+) -> Result<Vector> {
+    use AggregateFunction as A;
+    let mut out = VectorBuilder::new(ty, sorted.rows);
+    let sample = matches!(function, A::StddevSamp | A::VarSamp);
+    let root = matches!(function, A::StddevSamp | A::StddevPop);
+    let combine = Moments { values: floats(values), counts };
+    over_frames(&combine, sorted, frames, pace, |s| {
+        let divisor = if sample { s.count() - 1.0 } else { s.count() };
+        out.push(&if divisor <= 0.0 {
+            Value::Null
+        } else {
+            let variance = s.squares() / divisor;
+            Value::F64(if root { variance.sqrt() } else { variance })
+        });
+        Ok(())
+    })?;
+    Ok(out.finish())
+}
+
+/// Aggregates of two arguments, which are in one vector.
+fn paired(
+    pairing: plan::Pairing,
+    values: &Vector,
+    counts: &Counts<'_>,
+    ty: Type,
+    sorted: &Sorted,
+    frames: &Frames<'_>,
+    pace: &mut Pace<'_>,
+) -> Result<Vector> {
+    let Data::Bytes(pairs) = values.data() else {
+        return Err(Error::internal("an aggregate of pairs of something else"));
+    };
+    let measure = crate::aggregate::measure(pairing);
+    let mut out = VectorBuilder::new(ty, sorted.rows);
+    over_frames(&Paired { pairs, counts }, sorted, frames, pace, |s| {
+        out.push(&s.measure(measure).map_or(Value::Null, Value::F64));
+        Ok(())
+    })?;
+    Ok(out.finish())
 }
 
 /// Which rows an aggregate sees: those with a value that pass the filter.

@@ -92,14 +92,7 @@ pub(super) fn evaluate(
             let (start, end) = (frames.starts[row] as usize, frames.ends[row] as usize);
             let now = frames.ranges(row);
             let moved = excludes || start < of.0 || end < of.1 || start >= of.1;
-            let changes: [(usize, usize, bool); 6] = if moved {
-                let [(a, b), (c, d), (e, f)] = ranges;
-                let [(g, h), (i, j), (k, l)] = now;
-                [(a, b, false), (c, d, false), (e, f, false), (g, h, true), (i, j, true), (k, l, true)]
-            } else {
-                let none = (0, 0, true);
-                [(of.1, end, true), (of.0, start, false), none, none, none, none]
-            };
+            let changes = if moved { replaced(ranges, now) } else { grown(of, (start, end)) };
             let same = last == Some(now);
             for (from, to, enters) in changes.into_iter().filter(|_| !same) {
                 for at in from..to {
@@ -156,6 +149,22 @@ pub(super) fn evaluate(
         }
     }
     if chooses { Ok(values.gather_nullable(&picks).with_type(ty)) } else { Ok(results.finish()) }
+}
+
+/// Rows from one to another that enter the frame, or leave it.
+type Change = (usize, usize, bool);
+
+/// The changes from one frame's ranges to another's that has none of its rows, or that others are excluded from.
+fn replaced(ranges: [(usize, usize); 3], now: [(usize, usize); 3]) -> [Change; 6] {
+    let [(a, b), (c, d), (e, f)] = ranges;
+    let [(g, h), (i, j), (k, l)] = now;
+    [(a, b, false), (c, d, false), (e, f, false), (g, h, true), (i, j, true), (k, l, true)]
+}
+
+/// The changes to a frame that begins and ends later.
+fn grown(of: (usize, usize), (start, end): (usize, usize)) -> [Change; 6] {
+    let none = (0, 0, true);
+    [(of.1, end, true), (of.0, start, false), none, none, none, none]
 }
 
 #[cfg(test)]

@@ -77,36 +77,8 @@ impl<'a> Inputs<'a> {
                 Ok((Expr::new(kind, ty), None))
             }
             K::Arithmetic { op, left, right, checked } => self.arithmetic(op, *left, *right, checked, ty),
-            K::Negate(input) => {
-                let declared = input.ty;
-                let (input, bounds) = self.typed(*input)?;
-                let bounds = bounds::negate(bounds);
-                let narrowed = if self.narrow { narrow::narrower(ty, bounds) } else { None };
-                let (input, ty) = match narrowed {
-                    Some(narrowed) if input.ty.physical() == narrowed.physical() => (input, narrowed),
-                    _ => (restore(input, declared), ty),
-                };
-                Ok((Expr::new(K::Negate(Box::new(input)), ty), bounds))
-            }
-            K::Cast { input, lenient } => {
-                let (input, bounds) = self.typed(*input)?;
-                let from = input.ty;
-                if from == ty {
-                    return Ok((input, bounds));
-                }
-                let bounds = bounds::cast(from, ty, bounds);
-                if self.narrow {
-                    if let Some(free) = narrow::free_cast(from, ty, bounds) {
-                        return Ok((Expr { ty: free, ..input }, bounds));
-                    }
-                    if let Some(narrowed) = narrow::narrower_cast(from, ty, bounds) {
-                        let kind = K::Cast { input: Box::new(input), lenient };
-                        return Ok((Expr::new(kind, narrowed), bounds));
-                    }
-                }
-                let bounds = bounds.filter(|_| !lenient);
-                Ok((Expr::new(K::Cast { input: Box::new(input), lenient }, ty), bounds))
-            }
+            K::Negate(input) => self.negation(*input, ty),
+            K::Cast { input, lenient } => self.cast(*input, lenient, ty),
             K::Case { branches, otherwise } => {
                 let mut whens = Vec::with_capacity(branches.len());
                 let mut values = Vec::with_capacity(branches.len() + 1);
@@ -155,6 +127,38 @@ impl<'a> Inputs<'a> {
                 Ok((expr, None))
             }
         }
+    }
+
+    fn negation(&self, input: Expr, ty: Type) -> Result<(Expr, Bounds)> {
+        let declared = input.ty;
+        let (input, bounds) = self.typed(input)?;
+        let bounds = bounds::negate(bounds);
+        let narrowed = if self.narrow { narrow::narrower(ty, bounds) } else { None };
+        let (input, ty) = match narrowed {
+            Some(narrowed) if input.ty.physical() == narrowed.physical() => (input, narrowed),
+            _ => (restore(input, declared), ty),
+        };
+        Ok((Expr::new(ExprKind::Negate(Box::new(input)), ty), bounds))
+    }
+
+    fn cast(&self, input: Expr, lenient: bool, ty: Type) -> Result<(Expr, Bounds)> {
+        let (input, bounds) = self.typed(input)?;
+        let from = input.ty;
+        if from == ty {
+            return Ok((input, bounds));
+        }
+        let bounds = bounds::cast(from, ty, bounds);
+        if self.narrow {
+            if let Some(free) = narrow::free_cast(from, ty, bounds) {
+                return Ok((Expr { ty: free, ..input }, bounds));
+            }
+            if let Some(narrowed) = narrow::narrower_cast(from, ty, bounds) {
+                let kind = ExprKind::Cast { input: Box::new(input), lenient };
+                return Ok((Expr::new(kind, narrowed), bounds));
+            }
+        }
+        let bounds = bounds.filter(|_| !lenient);
+        Ok((Expr::new(ExprKind::Cast { input: Box::new(input), lenient }, ty), bounds))
     }
 
     fn arithmetic(

@@ -282,29 +282,9 @@ impl Planner<'_> {
             })
             .collect();
         let estimate = self.scan_estimate(table, &unfiltered, &columns, &conjuncts, counted)?;
-        let (mut remarks, mut kept) = (Vec::new(), Vec::with_capacity(conjuncts.len()));
-        for (conjunct, share) in conjuncts.into_iter().zip(estimate.each.iter().copied()) {
-            if self.partial_predicates.contains(&conjunct) {
-                let pays = partial_pays(&conjunct, share);
-                let verdict = if pays { "pushed down" } else { "not worth testing" };
-                let percent = 100.0 * share;
-                remarks.push(format!(
-                    "partial predicate, {percent:.1} % expected to pass, {verdict}: {}",
-                    self.shown(&conjunct)
-                ));
-                if !pays {
-                    continue;
-                }
-            }
-            if let Some((id, _)) = extract(&conjunct)
-                && self.facts(id).low.is_none()
-            {
-                // Text has no bounds to measure a range by; values are as many as rows are.
-                let facts = self.facts_mut(id);
-                facts.distinct = facts.distinct.map(|d| (d * share).max(1.0));
-            }
-            kept.push((conjunct, share));
-        }
+        let mut remarks = Vec::new();
+        let shares = conjuncts.into_iter().zip(estimate.each.iter().copied());
+        let kept = self.worth_testing(shares, &mut remarks);
         let (predicates, rest) = if self.settings.block_predicates {
             block_predicates(kept, &ids, &fetched)
         } else {
@@ -358,6 +338,39 @@ impl Planner<'_> {
             add_keys(&mut relation, &all, info);
         }
         Ok(relation)
+    }
+
+    /// The conjuncts that are tested, each with the share of rows that pass. Partial predicates that would let most rows
+    /// pass are left out.
+    fn worth_testing(
+        &mut self,
+        conjuncts: impl Iterator<Item = (Expr, f64)>,
+        remarks: &mut Vec<String>,
+    ) -> Vec<(Expr, f64)> {
+        let mut kept = Vec::new();
+        for (conjunct, share) in conjuncts {
+            if self.partial_predicates.contains(&conjunct) {
+                let pays = partial_pays(&conjunct, share);
+                let verdict = if pays { "pushed down" } else { "not worth testing" };
+                let percent = 100.0 * share;
+                remarks.push(format!(
+                    "partial predicate, {percent:.1} % expected to pass, {verdict}: {}",
+                    self.shown(&conjunct)
+                ));
+                if !pays {
+                    continue;
+                }
+            }
+            if let Some((id, _)) = extract(&conjunct)
+                && self.facts(id).low.is_none()
+            {
+                // Text has no bounds to measure a range by; values are as many as rows are.
+                let facts = self.facts_mut(id);
+                facts.distinct = facts.distinct.map(|d| (d * share).max(1.0));
+            }
+            kept.push((conjunct, share));
+        }
+        kept
     }
 
     /// A column's facts and bounds after a predicate on it.

@@ -67,47 +67,8 @@ impl PushDown<'_> {
                 filters.extend(own);
                 filtered(LogicalPlan::Scan { source, columns, filters: distinct(filters) }, above)
             }
-            LogicalPlan::Project { input, expressions } => {
-                let computed = |id: ColumnId| expressions.iter().find(|(own, _)| *own == id).map(|(_, e)| e);
-                let mut below = non_null.clone();
-                for (id, expr) in &expressions {
-                    if non_null.contains(*id) {
-                        below.remove(*id);
-                        below.union(&strict(expr));
-                    }
-                }
-                // What is computed from a volatile call is computed once, here.
-                let volatile: ColumnSet =
-                    expressions.iter().filter(|(_, e)| e.is_volatile()).map(|(id, _)| *id).collect();
-                let (above, predicates): (Vec<Expr>, Vec<Expr>) =
-                    predicates.into_iter().partition(|p| ColumnSet::of(p).intersects(&volatile));
-                let predicates =
-                    predicates.into_iter().map(|p| substitute(p, &|id| computed(id).cloned())).collect();
-                let input = self.push(*input, predicates, &below);
-                filtered(LogicalPlan::Project { input: Box::new(input), expressions }, above)
-            }
-            LogicalPlan::Aggregate { input, groups, aggregates } => {
-                let of_groups: ColumnSet =
-                    groups.iter().filter(|(_, e)| !e.is_volatile()).map(|(id, _)| *id).collect();
-                let (mut below, above): (Vec<Expr>, Vec<Expr>) = predicates
-                    .into_iter()
-                    .partition(|p| !groups.is_empty() && ColumnSet::of(p).is_subset(&of_groups));
-                if self.settings.partial_predicates && !groups.is_empty() {
-                    // Groups whose keys cannot satisfy a disjunction over keys and aggregates need not be made.
-                    let implied = above.iter().filter_map(|p| implied(p, &of_groups));
-                    below.extend(implied.map(super::simplify::simplify).filter(|p| p.as_literal().is_none()));
-                }
-                let key = |id: ColumnId| groups.iter().find(|(own, _)| *own == id).map(|(_, e)| e.clone());
-                let below = below.into_iter().map(|p| substitute(p, &key)).collect();
-                let mut known = ColumnSet::new();
-                for (id, expr) in &groups {
-                    if non_null.contains(*id) {
-                        known.union(&strict(expr));
-                    }
-                }
-                let input = Box::new(self.push(*input, below, &known));
-                filtered(LogicalPlan::Aggregate { input, groups, aggregates }, above)
-            }
+            LogicalPlan::Project { .. } => self.push_project(plan, predicates, non_null),
+            LogicalPlan::Aggregate { .. } => self.push_aggregate(plan, predicates, non_null),
             LogicalPlan::Sort { input, keys, limit: None } => {
                 let input = Box::new(self.push(*input, predicates, non_null));
                 LogicalPlan::Sort { input, keys, limit: None }
@@ -161,6 +122,54 @@ impl PushDown<'_> {
             join @ LogicalPlan::Join { .. } => self.push_join(join, predicates, non_null),
             values @ LogicalPlan::Values { .. } => filtered(values, predicates),
         }
+    }
+
+    /// As `push`, of a projection.
+    fn push_project(&self, plan: LogicalPlan, predicates: Vec<Expr>, non_null: &ColumnSet) -> LogicalPlan {
+        let LogicalPlan::Project { input, expressions } = plan else { return filtered(plan, predicates) };
+        let computed = |id: ColumnId| expressions.iter().find(|(own, _)| *own == id).map(|(_, e)| e);
+        let mut below = non_null.clone();
+        for (id, expr) in &expressions {
+            if non_null.contains(*id) {
+                below.remove(*id);
+                below.union(&strict(expr));
+            }
+        }
+        // What is computed from a volatile call is computed once, here.
+        let volatile: ColumnSet =
+            expressions.iter().filter(|(_, e)| e.is_volatile()).map(|(id, _)| *id).collect();
+        let (above, predicates): (Vec<Expr>, Vec<Expr>) =
+            predicates.into_iter().partition(|p| ColumnSet::of(p).intersects(&volatile));
+        let predicates = predicates.into_iter().map(|p| substitute(p, &|id| computed(id).cloned())).collect();
+        let input = self.push(*input, predicates, &below);
+        filtered(LogicalPlan::Project { input: Box::new(input), expressions }, above)
+    }
+
+    /// As `push`, of an aggregation.
+    fn push_aggregate(&self, plan: LogicalPlan, predicates: Vec<Expr>, non_null: &ColumnSet) -> LogicalPlan {
+        let LogicalPlan::Aggregate { input, groups, aggregates } = plan else {
+            return filtered(plan, predicates);
+        };
+        let of_groups: ColumnSet =
+            groups.iter().filter(|(_, e)| !e.is_volatile()).map(|(id, _)| *id).collect();
+        let (mut below, above): (Vec<Expr>, Vec<Expr>) = predicates
+            .into_iter()
+            .partition(|p| !groups.is_empty() && ColumnSet::of(p).is_subset(&of_groups));
+        if self.settings.partial_predicates && !groups.is_empty() {
+            // Groups whose keys cannot satisfy a disjunction over keys and aggregates need not be made.
+            let implied = above.iter().filter_map(|p| implied(p, &of_groups));
+            below.extend(implied.map(super::simplify::simplify).filter(|p| p.as_literal().is_none()));
+        }
+        let key = |id: ColumnId| groups.iter().find(|(own, _)| *own == id).map(|(_, e)| e.clone());
+        let below = below.into_iter().map(|p| substitute(p, &key)).collect();
+        let mut known = ColumnSet::new();
+        for (id, expr) in &groups {
+            if non_null.contains(*id) {
+                known.union(&strict(expr));
+            }
+        }
+        let input = Box::new(self.push(*input, below, &known));
+        filtered(LogicalPlan::Aggregate { input, groups, aggregates }, above)
     }
 
     /// Whether a column of `plan` holds no NULL, as its table declares.
@@ -218,44 +227,23 @@ impl PushDown<'_> {
         }
 
         let mut nulls = Vec::new();
-        if self.settings.outer_join_simplification && kind == JoinKind::Left && !null_equals_null {
-            // A row whose key is NULL after an outer join found no partner: asking for those is an anti-join.
-            let mut matched = ColumnSet::new();
-            on.iter().for_each(|(_, r)| matched.union(&strict(r)));
-            matched.intersect(&of_right);
-            let asks = predicates.iter().position(|p| match &p.kind {
-                ExprKind::IsNull { input, negated: false } => input.as_column().is_some_and(|id| {
-                    of_right.contains(id) && (matched.contains(id) || self.never_null(&right, id))
-                }),
-                _ => false,
-            });
-            if let Some(at) = asks {
-                predicates.remove(at);
-                kind = JoinKind::LeftAnti;
-                let null = |id: ColumnId| (id, Expr::literal(Value::Null, self.columns.get(id).ty));
-                nulls.extend(of_right.iter().map(null));
-            }
+        if self.settings.outer_join_simplification
+            && kind == JoinKind::Left
+            && !null_equals_null
+            && self.takes_test_for_none(&mut predicates, &on, &right, &of_right)
+        {
+            kind = JoinKind::LeftAnti;
+            let null = |id: ColumnId| (id, Expr::literal(Value::Null, self.columns.get(id).ty));
+            nulls.extend(of_right.iter().map(null));
         }
 
         // A mark that is tested outright is a semi- or anti-join.
         let mut marked = None;
-        if let (JoinKind::LeftMark, Some(mark)) = (kind, mark) {
-            let is_mark = |e: &Expr| e.as_column() == Some(mark);
-            let tested = predicates.iter().position(|p| match &p.kind {
-                ExprKind::Column(id) => *id == mark,
-                ExprKind::Not(input) => is_mark(input),
-                _ => false,
-            });
-            if let Some(at) = tested {
-                let wanted = is_mark(&predicates.remove(at));
-                kind = if wanted { JoinKind::LeftSemi } else { JoinKind::LeftAnti };
-                marked = Some((mark, wanted));
-                let value = |id: ColumnId| (id == mark).then(|| Expr::boolean(wanted));
-                predicates = predicates
-                    .into_iter()
-                    .map(|p| super::simplify::simplify(substitute(p, &value)))
-                    .collect();
-            }
+        if let (JoinKind::LeftMark, Some(mark)) = (kind, mark)
+            && let Some(wanted) = take_test_of_mark(&mut predicates, mark)
+        {
+            kind = if wanted { JoinKind::LeftSemi } else { JoinKind::LeftAnti };
+            marked = Some((mark, wanted));
         }
         let null_aware = null_aware && matches!(kind, JoinKind::LeftAnti | JoinKind::LeftMark);
         let mark = if kind == JoinKind::LeftMark { mark } else { None };
@@ -300,48 +288,11 @@ impl PushDown<'_> {
                 own.push(condition);
             }
         }
-        // What is left spans both sides; equalities among it are keys.
-        let mut residual = Vec::with_capacity(own.len());
-        for condition in own {
-            if null_aware {
-                // NULL counts as "unknown" in the keys of NOT IN, but not in the other conditions.
-                residual.push(condition);
-                continue;
-            }
-            match as_key(condition, &of_left, &of_right) {
-                Ok(pair) if !null_equals_null => {
-                    if !on.contains(&pair) {
-                        on.push(pair);
-                    }
-                }
-                Ok((l, r)) => residual.push(Expr::compare(Comparison::Equal, l, r)),
-                Err(condition) => residual.push(condition),
-            }
-        }
+        let residual = keys_out_of(own, &mut on, (&of_left, &of_right), null_equals_null, null_aware);
 
-        let mut matched = ColumnSet::new();
-        if !null_equals_null {
-            on.iter().for_each(|(l, r)| {
-                matched.union(&strict(l));
-                matched.union(&strict(r));
-            });
-        }
-        residual.iter().for_each(|r| matched.union(&rejected(r)));
-        let (mut left_known, mut right_known) = (ColumnSet::new(), ColumnSet::new());
-        match kind {
-            JoinKind::Inner | JoinKind::LeftSemi => {
-                left_known = above;
-                left_known.union(&matched);
-                right_known.clone_from(&left_known);
-            }
-            JoinKind::Left | JoinKind::LeftAnti | JoinKind::LeftMark => {
-                left_known = above;
-                if !null_aware {
-                    right_known = matched;
-                }
-            }
-            _ => {}
-        }
+        let keys = if null_equals_null { &[][..] } else { &on };
+        let (mut left_known, mut right_known) =
+            known_below(kind, null_aware, above, matched_by(keys, &residual));
         left_known.intersect(&of_left);
         right_known.intersect(&of_right);
         let left = Box::new(self.push(*left, to_left, &left_known));
@@ -357,6 +308,27 @@ impl PushDown<'_> {
             None => join,
         };
         filtered(join, stay)
+    }
+
+    /// A row whose key is NULL after an outer join found no partner: whether a predicate asks for those, which makes
+    /// it an anti-join. The predicate is taken out.
+    fn takes_test_for_none(
+        &self,
+        predicates: &mut Vec<Expr>,
+        on: &[(Expr, Expr)],
+        right: &LogicalPlan,
+        of_right: &ColumnSet,
+    ) -> bool {
+        let mut matched = ColumnSet::new();
+        on.iter().for_each(|(_, r)| matched.union(&strict(r)));
+        matched.intersect(of_right);
+        let asks = predicates.iter().position(|p| match &p.kind {
+            ExprKind::IsNull { input, negated: false } => input.as_column().is_some_and(|id| {
+                of_right.contains(id) && (matched.contains(id) || self.never_null(right, id))
+            }),
+            _ => false,
+        });
+        asks.map(|at| predicates.remove(at)).is_some()
     }
 }
 
@@ -400,4 +372,79 @@ pub(crate) fn substitute(expr: Expr, value: &dyn Fn(ColumnId) -> Option<Expr>) -
         ExprKind::Column(id) => value(id).unwrap_or(e),
         _ => e,
     })
+}
+
+/// Whether the mark or its contrary is asked for outright; the predicate is taken out, and the others know the answer.
+fn take_test_of_mark(predicates: &mut Vec<Expr>, mark: ColumnId) -> Option<bool> {
+    let is_mark = |e: &Expr| e.as_column() == Some(mark);
+    let at = predicates.iter().position(|p| match &p.kind {
+        ExprKind::Column(id) => *id == mark,
+        ExprKind::Not(input) => is_mark(input),
+        _ => false,
+    })?;
+    let wanted = is_mark(&predicates.remove(at));
+    let value = |id: ColumnId| (id == mark).then(|| Expr::boolean(wanted));
+    for predicate in predicates {
+        let taken = std::mem::replace(predicate, Expr::boolean(true));
+        *predicate = super::simplify::simplify(substitute(taken, &value));
+    }
+    Some(wanted)
+}
+
+/// Of conditions that span both sides, equalities become keys; the others are given back.
+fn keys_out_of(
+    conditions: Vec<Expr>,
+    on: &mut Vec<(Expr, Expr)>,
+    (of_left, of_right): (&ColumnSet, &ColumnSet),
+    null_equals_null: bool,
+    null_aware: bool,
+) -> Vec<Expr> {
+    let mut residual = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        if null_aware {
+            // NULL counts as "unknown" in the keys of NOT IN, but not in the other conditions.
+            residual.push(condition);
+            continue;
+        }
+        match as_key(condition, of_left, of_right) {
+            Ok(pair) if !null_equals_null => {
+                if !on.contains(&pair) {
+                    on.push(pair);
+                }
+            }
+            Ok((l, r)) => residual.push(Expr::compare(Comparison::Equal, l, r)),
+            Err(condition) => residual.push(condition),
+        }
+    }
+    residual
+}
+
+/// Columns that are not NULL in rows that match.
+fn matched_by(keys: &[(Expr, Expr)], residual: &[Expr]) -> ColumnSet {
+    let mut matched = ColumnSet::new();
+    for (l, r) in keys {
+        matched.union(&strict(l));
+        matched.union(&strict(r));
+    }
+    residual.iter().for_each(|r| matched.union(&rejected(r)));
+    matched
+}
+
+/// Columns of which NULLs are dropped from the left and the right side: by the join or above it.
+fn known_below(
+    kind: JoinKind,
+    null_aware: bool,
+    mut above: ColumnSet,
+    matched: ColumnSet,
+) -> (ColumnSet, ColumnSet) {
+    match kind {
+        JoinKind::Inner | JoinKind::LeftSemi => {
+            above.union(&matched);
+            (above.clone(), above)
+        }
+        JoinKind::Left | JoinKind::LeftAnti | JoinKind::LeftMark => {
+            (above, if null_aware { ColumnSet::new() } else { matched })
+        }
+        _ => (ColumnSet::new(), ColumnSet::new()),
+    }
 }

@@ -115,52 +115,7 @@ fn attach_below(plan: &mut PhysicalPlan, column: usize, filter: Attached) -> boo
         PhysicalNode::UnionAll { inputs } => {
             inputs.iter_mut().fold(false, |any, input| attach(input, column, filter) | any)
         }
-        PhysicalNode::HashJoin {
-            probe,
-            build,
-            kind,
-            probe_keys,
-            build_keys,
-            output,
-            null_equals_null,
-            null_aware,
-            ..
-        } => {
-            let (from_probe, below) = match output[column] {
-                JoinOutput::Probe(at) => (true, at),
-                JoinOutput::Build(at) => (false, at),
-                JoinOutput::Mark => return false,
-            };
-            // The preserved or judged side takes the filter; an inner join takes it on both.
-            let (probe_takes, build_takes) = match kind {
-                Kind::Inner => (true, true),
-                Kind::ProbeOuter | Kind::ProbeSemi | Kind::ProbeAnti | Kind::ProbeMark => (true, false),
-                Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => (false, true),
-                Kind::FullOuter => (false, false),
-            };
-            if *null_aware || !(if from_probe { probe_takes } else { build_takes }) {
-                return false;
-            }
-            // The other side's key: rows that match only filtered rows are not missed. That holds for every kind
-            // whose filtered side is the preserved one, because the partners of the rows that stay all stay.
-            let (own_keys, other_keys) =
-                if from_probe { (&*probe_keys, &*build_keys) } else { (&*build_keys, &*probe_keys) };
-            let partner =
-                own_keys.iter().zip(other_keys).find_map(|(own, other)| match (&own.kind, &other.kind) {
-                    (ExprKind::Input(o), ExprKind::Input(p))
-                        if *o == below && own.ty.same_representation(other.ty) =>
-                    {
-                        Some(*p)
-                    }
-                    _ => None,
-                });
-            let (own_side, other_side) = if from_probe { (probe, build) } else { (build, probe) };
-            let mut any = attach(own_side, below, filter);
-            if let (Some(partner), false) = (partner, *null_equals_null) {
-                any |= attach(other_side, partner, filter);
-            }
-            any
-        }
+        PhysicalNode::HashJoin { .. } => attach_below_hash_join(&mut plan.node, column, filter),
         PhysicalNode::NestedLoopJoin { probe, build, kind, output, null_aware, .. } => {
             match (output[column], &*kind, *null_aware) {
                 (
@@ -174,4 +129,53 @@ fn attach_below(plan: &mut PhysicalPlan, column: usize, filter: Attached) -> boo
         }
         _ => false,
     }
+}
+
+/// Attaches the filter to the sides of a hash join that may take it.
+fn attach_below_hash_join(join: &mut PhysicalNode, column: usize, filter: Attached) -> bool {
+    let PhysicalNode::HashJoin {
+        probe,
+        build,
+        kind,
+        probe_keys,
+        build_keys,
+        output,
+        null_equals_null,
+        null_aware,
+        ..
+    } = join
+    else {
+        return false;
+    };
+    let (from_probe, below) = match output[column] {
+        JoinOutput::Probe(at) => (true, at),
+        JoinOutput::Build(at) => (false, at),
+        JoinOutput::Mark => return false,
+    };
+    // The preserved or judged side takes the filter; an inner join takes it on both.
+    let (probe_takes, build_takes) = match kind {
+        Kind::Inner => (true, true),
+        Kind::ProbeOuter | Kind::ProbeSemi | Kind::ProbeAnti | Kind::ProbeMark => (true, false),
+        Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => (false, true),
+        Kind::FullOuter => (false, false),
+    };
+    if *null_aware || !(if from_probe { probe_takes } else { build_takes }) {
+        return false;
+    }
+    // The other side's key: rows that match only filtered rows are not missed. That holds for every kind
+    // whose filtered side is the preserved one, because the partners of the rows that stay all stay.
+    let (own_keys, other_keys) =
+        if from_probe { (&*probe_keys, &*build_keys) } else { (&*build_keys, &*probe_keys) };
+    let partner = own_keys.iter().zip(other_keys).find_map(|(own, other)| match (&own.kind, &other.kind) {
+        (ExprKind::Input(o), ExprKind::Input(p)) if *o == below && own.ty.same_representation(other.ty) => {
+            Some(*p)
+        }
+        _ => None,
+    });
+    let (own_side, other_side) = if from_probe { (probe, build) } else { (build, probe) };
+    let mut any = attach(own_side, below, filter);
+    if let (Some(partner), false) = (partner, *null_equals_null) {
+        any |= attach(other_side, partner, filter);
+    }
+    any
 }
