@@ -10,18 +10,17 @@
 
 mod affinity;
 mod arena;
-mod away;
 mod budget;
 mod chunk;
 mod counting;
 mod keeping;
 mod machine;
 mod slots;
+mod swap;
 mod topology;
 
 pub use affinity::{allowed_processors, current_processor, keep_thread_on};
 pub use arena::{AllocationError, Arena};
-pub use away::{Away, Bytes};
 pub use budget::{Budget, BudgetExceeded, Reclaimer, Reservation};
 pub use chunk::{CHUNK_BYTES, GRANULE_BYTES, SLOT_BYTES};
 pub use counting::{
@@ -31,4 +30,5 @@ pub use counting::{
 pub use keeping::watch_resident;
 pub use machine::{default_limit_bytes, machine_limit_bytes, peak_resident_bytes, resident_bytes};
 pub use slots::{FrozenSlots, SlotRange};
+pub use swap::{Bytes, Swapped};
 pub use topology::{Node, Topology};

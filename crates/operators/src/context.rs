@@ -102,7 +102,7 @@ pub struct QueryContext {
     /// What workers do to each batch of the result.
     pub conform: Option<Arc<Conform>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
-    away: crate::away::AwayStates,
+    swapped: crate::swap::SwappedStates,
 }
 
 impl QueryContext {
@@ -141,7 +141,7 @@ impl QueryContext {
             materialized: vec![],
             conform: None,
             filters,
-            away: Default::default(),
+            swapped: Default::default(),
         }
     }
 
@@ -199,15 +199,15 @@ impl QueryContext {
     /// how memory is had, so what fails stays where it is and ends nothing.
     pub fn put_away(&self, bytes: memory::Bytes) {
         let stop = || !self.is_held() || self.cancel.reason().is_some();
-        self.away.put(bytes, &self.pool, stop);
+        self.swapped.put(bytes, &self.pool, stop);
     }
 
     /// The query goes on: what was put away comes back, as far as there is memory; what does not can be read in its
     /// file, and is tried again later.
     #[inline]
     pub fn bring_back(&self) {
-        if self.away.any() {
-            self.away.bring_back();
+        if self.swapped.any() {
+            self.swapped.bring_back();
         }
     }
 

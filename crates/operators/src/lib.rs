@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
-mod away;
 pub mod collect;
 pub mod compose;
 pub mod context;
@@ -31,6 +30,7 @@ pub mod series;
 pub mod sort;
 mod spill;
 pub mod stream;
+mod swap;
 mod switches;
 pub mod table_scan;
 pub mod transfer;

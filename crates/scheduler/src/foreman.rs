@@ -3,10 +3,10 @@
 //! It is off the path of the single work order: a worker that serves the only active query claims
 //! from it without a lock. The roster of queries (`roster.rs`) is locked when a query comes or goes, and once per
 //! work order when several are active, to choose among them. Before a query is on the roster it is let in at the door
-//! (`door.rs`).
+//! (`admission.rs`).
 //!
 //! Threads: `workers - 1` pool threads at most, spawned when they are first needed, and every thread
-//! that calls `run`. All of them need a place (`places.rs`) to touch work orders:
+//! that calls `run`. All of them need a place (`worker_slots.rs`) to touch work orders:
 //!
 //! ```text
 //!  pool thread   sleeps at `idle` with no place; woken by `wake`, takes a place, works for all
@@ -33,21 +33,21 @@ use std::thread::JoinHandle;
 use sync::Gate;
 use workorder::{Dag, Failure, QueryId, WORKERS_MAX, WorkerId};
 
+use crate::activity::WorkerActivity;
+use crate::admission::Admission;
 use crate::clock::Clock;
 use crate::control::Ticker;
-use crate::door::Door;
 use crate::handle::{Query, QuerySpec, lock};
 use crate::load::Limits;
 use crate::messages::{Control, Mailbox};
 use crate::nodes::{NodeOfThread, NodeScheduling, Nodes};
 use crate::open::OpenQueries;
-use crate::places::Places;
 use crate::policy::{HighestPriorityFirst, POLICIES, Policy};
 use crate::query::{Counters, QueryRun};
 use crate::report::{QueryReport, Stopped};
 use crate::roster::Roster;
-use crate::slots::WorkerSlots;
 use crate::worker::{Break, Worker, enclosing_place};
+use crate::worker_slots::WorkerSlots;
 use crate::{QueryControl, worker};
 
 /// Default limit of queries of one priority that run at a time, for each worker.
@@ -66,7 +66,7 @@ pub struct Scheduler {
 }
 
 pub(crate) struct Foreman {
-    pub(crate) places: Places,
+    pub(crate) worker_slots: WorkerSlots,
     /// Where pool threads sleep.
     pub(crate) idle: Gate,
     pub(crate) clock: Clock,
@@ -76,11 +76,11 @@ pub(crate) struct Foreman {
     pub(crate) active: AtomicUsize,
     pub(crate) open: Arc<OpenQueries>,
     /// Admission of queries.
-    pub(crate) door: Door,
+    pub(crate) admission: Admission,
     /// Messages from sessions; `None` if the bus refused the foreman's clients.
     pub(crate) mailbox: Option<Mailbox>,
     /// What each place is about.
-    pub(crate) slots: WorkerSlots,
+    pub(crate) activity: WorkerActivity,
     pub(crate) nodes: Nodes,
     thread_bytes: ThreadBytes,
     /// Callers whose `wants_place` is set.
@@ -112,7 +112,7 @@ impl Scheduler {
 
     /// The number of places.
     pub fn workers(&self) -> usize {
-        self.foreman.places.limit()
+        self.foreman.worker_slots.limit()
     }
 
     /// Changes the number of places, also for queries that run: surplus threads leave after the
@@ -167,7 +167,7 @@ impl Scheduler {
     /// Queries of one priority that run at a time; those beyond wait, but not for longer than a second for this
     /// reason.
     pub fn active_queries_max(&self) -> usize {
-        self.foreman.door.limits().active_max
+        self.foreman.admission.limits().active_max
     }
 
     /// Sets the limit of `active_queries_max`, at least 1; `None` is the default, four for each worker.
@@ -184,18 +184,18 @@ impl Scheduler {
     /// A query begins: it has an id, can be seen, paused, and charged. It ends when the last reference is dropped.
     pub fn begin(&self, spec: QuerySpec) -> Arc<Query> {
         let query = self.foreman.new_query(spec);
-        self.foreman.door.register(&query);
+        self.foreman.admission.register(&query);
         query
     }
 
     /// The queries that have begun and not ended, in the order of their beginning.
     pub fn queries(&self) -> Vec<Arc<Query>> {
-        self.foreman.door.queries()
+        self.foreman.admission.queries()
     }
 
     /// The query with that number; `None` when it has ended or never began.
     pub fn query(&self, id: QueryId) -> Option<Arc<Query>> {
-        self.foreman.door.query(id)
+        self.foreman.admission.query(id)
     }
 
     /// Whether the calling thread is inside a work order of this scheduler. What it then waits for must not need a
@@ -223,7 +223,7 @@ impl Scheduler {
             run.query.no_rows_flow();
         }
         let _inside = match enclosing {
-            None => Some(foreman.door.enter(foreman, &run, &ticker)?),
+            None => Some(foreman.admission.enter(foreman, &run, &ticker)?),
             Some(_) => None,
         };
         let queued = foreman.now();
@@ -277,15 +277,15 @@ impl Foreman {
     pub(crate) fn new(workers: usize, thread_bytes: ThreadBytes, clock: Clock, threadless: bool) -> Self {
         let workers = workers.clamp(1, WORKERS_MAX);
         Foreman {
-            places: Places::new(workers),
+            worker_slots: WorkerSlots::new(workers),
             idle: Gate::new(),
             clock,
             roster: Mutex::new(Roster::new(Box::new(HighestPriorityFirst))),
             active: AtomicUsize::new(0),
             open: Arc::default(),
-            door: Door::new(Limits { active_max: ACTIVE_PER_WORKER * workers, memory: u64::MAX }),
+            admission: Admission::new(Limits { active_max: ACTIVE_PER_WORKER * workers, memory: u64::MAX }),
             mailbox: Mailbox::new(),
-            slots: WorkerSlots::new(),
+            activity: WorkerActivity::new(),
             nodes: Nodes::new(),
             thread_bytes,
             wanting: AtomicUsize::new(0),
@@ -321,10 +321,10 @@ impl Foreman {
     }
 
     pub(crate) fn set_workers(self: &Arc<Self>, workers: usize) {
-        let (before, workers) = (self.places.limit(), workers.clamp(1, WORKERS_MAX));
-        self.places.set_limit(workers);
+        let (before, workers) = (self.worker_slots.limit(), workers.clamp(1, WORKERS_MAX));
+        self.worker_slots.set_limit(workers);
         // A limit that was set explicitly stays.
-        self.door.set_limits(self, |limits| {
+        self.admission.set_limits(self, |limits| {
             if limits.active_max == ACTIVE_PER_WORKER * before {
                 limits.active_max = ACTIVE_PER_WORKER * workers;
             }
@@ -425,9 +425,9 @@ impl Foreman {
     /// A place for a caller. `None`: all are taken, and the next thread that leaves one wakes the caller.
     fn take_place(&self, run: &QueryRun) -> Option<WorkerId> {
         let granted = || run.counters.granted_place();
-        let place = granted().or_else(|| self.places.take()).or_else(|| {
+        let place = granted().or_else(|| self.worker_slots.take()).or_else(|| {
             self.want_place(run, true);
-            self.places.take().or_else(granted)
+            self.worker_slots.take().or_else(granted)
         });
         if place.is_some() {
             self.want_place(run, false);
@@ -449,7 +449,7 @@ impl Foreman {
             self.wanting.fetch_sub(1, SeqCst);
             counters.gate.notify(1);
         } else if !granted || counters.granted_place().is_some() {
-            self.places.leave(place);
+            self.worker_slots.leave(place);
             self.wake(1);
         }
         self.dismiss(to);
@@ -474,7 +474,7 @@ impl Foreman {
 
     /// Gives a place back. A caller that waits for one gets its chance.
     pub(crate) fn leave(&self, place: WorkerId) {
-        self.places.leave(place);
+        self.worker_slots.leave(place);
         self.offer_place();
     }
 
@@ -499,21 +499,21 @@ impl Foreman {
     /// places than allowed, for as long as an order lasts: the surplus leaves then.
     pub(crate) fn step_aside(self: &Arc<Self>, query: &QueryRun, wait: &mut dyn FnMut()) {
         // A thread that steps aside keeps its number, and there are only `WORKERS_MAX`.
-        if self.places.limit() + self.aside.load(SeqCst) >= WORKERS_MAX {
+        if self.worker_slots.limit() + self.aside.load(SeqCst) >= WORKERS_MAX {
             return wait();
         }
         self.aside.fetch_add(1, SeqCst);
-        self.places.lend();
+        self.worker_slots.lend();
         self.offer_place();
         self.hand_over(query);
         wait();
-        self.places.take_back();
+        self.worker_slots.take_back();
         self.aside.fetch_sub(1, SeqCst);
     }
 
     /// Pool threads that there may be.
     fn pool_threads_max(&self) -> usize {
-        self.places.limit() - 1 + self.aside.load(SeqCst)
+        self.worker_slots.limit() - 1 + self.aside.load(SeqCst)
     }
 
     /// Moves `idle`, and wakes up to `hands` pool threads if there are free places; spawns those that do not exist
@@ -522,7 +522,7 @@ impl Foreman {
         let pool = self.pool_threads_max();
         // A single thread might be near to nothing of it.
         let hands = if hands > 0 && self.nodes.is_strict() { pool } else { hands };
-        let hands = if self.places.any_free() { hands.min(pool) } else { 0 };
+        let hands = if self.worker_slots.any_free() { hands.min(pool) } else { 0 };
         self.idle.notify(hands);
         if self.threadless {
             return;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  handle.rs    a query from outside: priority, limits, holds, what it is charged
-//!  door.rs      where queries are known, admitted and set aside      load.rs      what decides that
+//!  admission.rs where queries are known, admitted and set aside      load.rs      what decides that
 //!  roster.rs    queries whose orders may be claimed                  enforcer.rs  whose order is next
 //!  open.rs      which other queries want a core
 //!  policy.rs    what share a query has a right to                    learning.rs  what coming orders will take
@@ -14,7 +14,7 @@
 //!  worker.rs    what a thread does in a place: have a query chosen, claim, execute, tick
 //!  query.rs     one query: its segments, their edges, its end
 //!  lifecycle.rs one segment: phases that guard its claims and its end
-//!  places.rs    at most n threads inside work orders
+//!  worker_slots.rs  at most n threads inside work orders
 //!  messages.rs  what sessions tell the foreman, on the bus
 //!  control.rs   what the caller may do to a running query: cancel, tick, look at progress
 //!  report.rs    what it gets in the end
@@ -33,9 +33,10 @@
 //! errors.
 #![forbid(unsafe_code)]
 
+mod activity;
+mod admission;
 mod clock;
 mod control;
-mod door;
 mod enforcer;
 mod foreman;
 mod handle;
@@ -45,18 +46,18 @@ mod load;
 mod messages;
 mod nodes;
 mod open;
-mod places;
 mod policy;
 mod query;
 mod recorder;
 mod report;
 mod roster;
-mod slots;
 #[cfg(test)]
 mod tests;
 mod view;
 mod worker;
+mod worker_slots;
 
+pub use activity::WorkerStatus;
 pub use control::{Progress, QueryControl};
 pub use foreman::{Placement, Scheduler, ThreadBytes};
 pub use handle::{Account, Query, QuerySpec, QueryState};
@@ -66,5 +67,4 @@ pub use policy::{
     policy,
 };
 pub use report::{MemoryExceeded, Panicked, QueryReport, RunRecord, SegmentReport, Stalled, Stopped};
-pub use slots::WorkerStatus;
 pub use view::{OperatorState, OperatorStatus, QueryStatus};

@@ -179,13 +179,13 @@ impl Foreman {
 
     fn carry_out(self: &Arc<Self>, control: Control) {
         match control {
-            Control::Arrived(id) => return self.door.admit(id, self.now()),
-            Control::Left(id) => return self.door.leave(id, self.now()),
+            Control::Arrived(id) => return self.admission.admit(id, self.now()),
+            Control::Left(id) => return self.admission.leave(id, self.now()),
             _ => {}
         }
         if let Some(id) = control.query() {
             // One that has ended meanwhile needs nothing.
-            if let Some(query) = self.door.query(id) {
+            if let Some(query) = self.admission.query(id) {
                 query.obey(control);
             }
             return;
@@ -199,10 +199,10 @@ impl Foreman {
             }
             Control::Workers(workers) => self.set_workers(workers as usize),
             Control::ActiveQueriesMax(queries) => {
-                self.door.set_limits(self, |limits| limits.active_max = queries as usize);
+                self.admission.set_limits(self, |limits| limits.active_max = queries as usize);
             }
-            Control::Memory(bytes) => self.door.set_limits(self, |limits| limits.memory = bytes),
-            Control::Completed(orders) => self.door.completed(orders, self.now()),
+            Control::Memory(bytes) => self.admission.set_limits(self, |limits| limits.memory = bytes),
+            Control::Completed(orders) => self.admission.completed(orders, self.now()),
             _ => {}
         }
     }

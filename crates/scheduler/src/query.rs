@@ -256,7 +256,7 @@ impl QueryRun {
             query,
             cancel: control.cancel_token().clone(),
             pausable: control.is_pausable(),
-            recorder: control.is_recorded().then(|| Recorder::new(foreman.places.limit())),
+            recorder: control.is_recorded().then(|| Recorder::new(foreman.worker_slots.limit())),
             counters,
             foreman,
             segments,

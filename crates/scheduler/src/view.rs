@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use workorder::QueryId;
 
+use crate::activity::WorkerStatus;
 use crate::handle::{Query, QueryState};
 use crate::query::{Counters, SegmentCounters};
-use crate::slots::WorkerStatus;
 use crate::{Progress, Scheduler};
 
 /// A query as it is now.
@@ -158,12 +158,12 @@ impl Scheduler {
 
     /// The places, and what goes on there.
     pub fn worker_statuses(&self) -> Vec<WorkerStatus> {
-        self.foreman.slots.status(self.workers(), self.foreman.now())
+        self.foreman.activity.status(self.workers(), self.foreman.now())
     }
 
     /// Queries that wait to be admitted.
     pub fn queued_queries(&self) -> usize {
-        self.foreman.door.queued()
+        self.foreman.admission.queued()
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn pool_thread(foreman: &Arc<Foreman>, number: usize) {
         }
         foreman.place_thread(number, &mut placements);
         if foreman.active() > 0
-            && let Some(place) = foreman.places.take()
+            && let Some(place) = foreman.worker_slots.take()
         {
             let worker = Worker { foreman, place, own: None, ticker: None, alone: false };
             match worker.work() {
@@ -106,7 +106,7 @@ impl Worker<'_> {
             if self.own.is_some_and(|own| own.ended()) {
                 return Break::Ended;
             }
-            if !self.alone && self.foreman.places.leave_if_over(self.place) {
+            if !self.alone && self.foreman.worker_slots.leave_if_over(self.place) {
                 return Break::Surplus;
             }
             match self.own {
@@ -200,7 +200,7 @@ impl Worker<'_> {
 
     /// Many orders are one message, when the load controller is to hear of them.
     fn tell_completions(&self) {
-        if self.foreman.door.is_due(self.foreman.now()) {
+        if self.foreman.admission.is_due(self.foreman.now()) {
             self.foreman.tell(Control::Completed(COMPLETED.replace(0)));
         }
     }
@@ -223,7 +223,7 @@ impl Worker<'_> {
     }
 
     fn surplus(&self) -> bool {
-        !self.alone && self.foreman.places.is_over()
+        !self.alone && self.foreman.worker_slots.is_over()
     }
 
     fn execute(&self, query: &QueryRun, order: WorkOrder) -> OrderRecord {
@@ -248,12 +248,12 @@ impl Worker<'_> {
         let counted = || (context.rows(), context.bytes());
         let meanwhile = || (host.held.get(), context.waited(), host.bytes_told.get());
         if !self.alone {
-            foreman.slots.begin(self.place, query.id, order.segment, foreman.now());
+            foreman.activity.begin(self.place, query.id, order.segment, foreman.now());
         }
         let record =
             query.execute(order, self.place, counted, meanwhile, |segment| segment.execute(order, &context));
         if !self.alone {
-            foreman.slots.end(self.place, foreman.now());
+            foreman.activity.end(self.place, foreman.now());
         }
         INSIDE.set(inside);
         COMPLETED.set(COMPLETED.get() + 1);
@@ -353,7 +353,7 @@ impl Surroundings<'_> {
         let begun = self.foreman.now();
         self.query.query.exit();
         if self.lends {
-            self.foreman.slots.vacate(self.place);
+            self.foreman.activity.vacate(self.place);
         }
         self.step_aside(&mut wait);
         // One more than the limit, if it was lowered meanwhile: for this order only.
@@ -362,7 +362,7 @@ impl Surroundings<'_> {
         let waited = self.foreman.now().saturating_sub(begun);
         self.held.set(self.held.get() + waited);
         if self.lends {
-            self.foreman.slots.occupy(self.place, self.query.id, waited);
+            self.foreman.activity.occupy(self.place, self.query.id, waited);
         }
     }
 }
@@ -393,19 +393,19 @@ impl Host for Surroundings<'_> {
     }
 
     fn wait_for_memory(&self, enough: &mut dyn FnMut() -> bool) -> bool {
-        let (query, door) = (&self.query.query, &self.foreman.door);
+        let (query, admission) = (&self.query.query, &self.foreman.admission);
         if !query.flows() || self.foreign {
             return false;
         }
         self.tell_memory();
-        door.set_wanting(query.id(), true, self.foreman.now());
+        admission.set_wanting(query.id(), true, self.foreman.now());
         let mut found = false;
         self.step_aside(&mut || {
             loop {
                 let key = self.query.counters.gate.key();
                 found = enough();
                 self.query.cancel.check_clock();
-                if found || self.query.stopped() || !door.others_may_give(query.id()) {
+                if found || self.query.stopped() || !admission.others_may_give(query.id()) {
                     return;
                 }
                 self.query.counters.gate.wait(key, Some(MEMORY_POLL));
@@ -414,7 +414,7 @@ impl Host for Surroundings<'_> {
                 }
             }
         });
-        door.set_wanting(query.id(), false, self.foreman.now());
+        admission.set_wanting(query.id(), false, self.foreman.now());
         // The last of the others may have ended just now.
         found || enough()
     }

@@ -12,7 +12,7 @@ use types::{Error, Result, SqlState};
 use super::block_files;
 use super::blocks::parts_of;
 use super::catalog_file::{self, permanent_tables};
-use super::changes::Place;
+use super::changes::PartExtent;
 use super::log_format::new_id;
 use super::names::{Listing, catalog_name, write_identity};
 use super::open::begin_log;
@@ -32,7 +32,7 @@ pub fn back_up(snapshot: &Snapshot, to: &dyn FileManager) -> Result<u64> {
     }
     let id = new_id();
     let parts = parts_of(permanent_tables(snapshot).flat_map(|table| table.data.blocks()));
-    let places: HashMap<PartId, Place> = match parts.is_empty() {
+    let places: HashMap<PartId, PartExtent> = match parts.is_empty() {
         true => HashMap::new(),
         false => block_files::write(to, &id, NUMBER, &parts, Packing::default())?.into_iter().collect(),
     };

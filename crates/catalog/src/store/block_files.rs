@@ -22,7 +22,7 @@ use pool::Pool;
 use types::{Error, Result, SqlState};
 
 use super::catalog_file::KnownPart;
-use super::changes::Place;
+use super::changes::PartExtent;
 use super::log_format::{DatabaseId, damaged};
 use super::names::{BLOCKS, FORMAT, block_file_name};
 use crate::PartId;
@@ -51,7 +51,7 @@ pub(crate) fn write(
     number: u64,
     parts: &[(PartId, Arc<Part>)],
     packing: Packing,
-) -> Result<Vec<(PartId, Place)>> {
+) -> Result<Vec<(PartId, PartExtent)>> {
     let name = block_file_name(number);
     let written = write_parts(files, id, number, &name, parts, packing);
     if written.is_err() {
@@ -67,7 +67,7 @@ fn write_parts(
     name: &str,
     parts: &[(PartId, Arc<Part>)],
     packing: Packing,
-) -> Result<Vec<(PartId, Place)>> {
+) -> Result<Vec<(PartId, PartExtent)>> {
     let mut page = [0; PAGE];
     page[..HEADER_BYTES].copy_from_slice(&header(FORMAT, id, number));
     let mut writer = files.create(name)?;
@@ -77,8 +77,10 @@ fn write_parts(
     for group in parts.chunks(at_a_time) {
         for ((part, _), bytes) in group.iter().zip(packed_parts(group, packing)?) {
             let bytes = bytes.as_slice();
-            places
-                .push((*part, Place { file: number, offset: writer.position(), length: bytes.len() as u64 }));
+            places.push((
+                *part,
+                PartExtent { file: number, offset: writer.position(), length: bytes.len() as u64 },
+            ));
             writer.write(bytes)?;
             let gap = bytes.len().next_multiple_of(PAGE) - bytes.len();
             writer.write(&[0; PAGE][..gap])?;
@@ -146,7 +148,7 @@ impl BlockFiles {
 
     /// The bytes of a part, unpacked, and the reader that unpacks them if the part is packed. An error when they
     /// cannot be unpacked: they are not the bytes that were written.
-    pub(crate) fn read(&self, place: Place) -> Result<(Vec<u8>, Option<PackedReader>)> {
+    pub(crate) fn read(&self, place: PartExtent) -> Result<(Vec<u8>, Option<PackedReader>)> {
         let reader = self.whole(place)?;
         if let Some(packed) = PackedReader::open(&reader, place.offset, place.length)? {
             return Ok((packed.contents()?, Some(packed)));
@@ -157,7 +159,7 @@ impl BlockFiles {
     }
 
     /// The file of a part that lies in it as a whole.
-    fn whole(&self, place: Place) -> Result<Arc<dyn FileReader>> {
+    fn whole(&self, place: PartExtent) -> Result<Arc<dyn FileReader>> {
         let reader = self.reader(place.file)?;
         match place.offset.checked_add(place.length).filter(|end| *end <= reader.bytes()) {
             Some(_) => Ok(reader),
@@ -166,13 +168,18 @@ impl BlockFiles {
     }
 
     /// Where a part's unpacked bytes are read: a reader, the first byte in it, and how many.
-    pub(crate) fn part(&self, place: Place) -> Result<(Arc<dyn FileReader>, u64, u64)> {
+    pub(crate) fn part(&self, place: PartExtent) -> Result<(Arc<dyn FileReader>, u64, u64)> {
         unpacked(self.whole(place)?, place)
     }
 
     /// Opens a part in place: its metadata is checked, and read where it is not known; its columns are read when they
     /// are pinned. All reading of stored blocks goes through here.
-    pub(crate) fn open(&self, pool: &Pool, place: Place, known: Option<KnownPart<'_>>) -> Result<Arc<Block>> {
+    pub(crate) fn open(
+        &self,
+        pool: &Pool,
+        place: PartExtent,
+        known: Option<KnownPart<'_>>,
+    ) -> Result<Arc<Block>> {
         if let Some(KnownPart { length, metadata }) = known {
             let file = self.whole(place)?;
             let part = PlacedPart { file, place, length, opened: OnceLock::new(), opening: Mutex::default() };
@@ -187,7 +194,7 @@ impl BlockFiles {
 }
 
 /// The reader of a part's unpacked bytes, the first byte in it, and how many there are.
-fn unpacked(file: Arc<dyn FileReader>, place: Place) -> Result<(Arc<dyn FileReader>, u64, u64)> {
+fn unpacked(file: Arc<dyn FileReader>, place: PartExtent) -> Result<(Arc<dyn FileReader>, u64, u64)> {
     let packed = PackedReader::open(&file, place.offset, place.length);
     Ok(match packed.map_err(|error| located(place, error))? {
         Some(packed) => {
@@ -203,7 +210,7 @@ fn unpacked(file: Arc<dyn FileReader>, place: Place) -> Result<(Arc<dyn FileRead
 #[derive(Debug)]
 struct PlacedPart {
     file: Arc<dyn FileReader>,
-    place: Place,
+    place: PartExtent,
     /// Bytes of the part when unpacked.
     length: u64,
     opened: OnceLock<(Arc<dyn FileReader>, u64)>,
@@ -242,7 +249,7 @@ impl FileReader for PlacedPart {
     }
 }
 
-fn located(place: Place, error: Error) -> Error {
+fn located(place: PartExtent, error: Error) -> Error {
     match error.state() {
         SqlState::DataCorrupted => at_place(place, &error),
         _ => error,
@@ -250,7 +257,7 @@ fn located(place: Place, error: Error) -> Error {
 }
 
 /// An error of a block's bytes, with the file and where in it the block begins.
-fn at_place(place: Place, error: &Error) -> Error {
+fn at_place(place: PartExtent, error: &Error) -> Error {
     let file = block_file_name(place.file);
     let message = format!("\"{file}\" is damaged in the block at byte {}: {}", place.offset, error.message());
     Error::new(SqlState::DataCorrupted, message)

@@ -18,7 +18,7 @@ use types::{Result, Type};
 
 use super::blocks::{Described, PartSource, parts_of, read_blocks, read_descriptions, write_blocks_aside};
 use super::bytes::{ByteReader, ByteWriter, malformed};
-use super::changes::{Place, read_place, write_place};
+use super::changes::{PartExtent, read_place, write_place};
 use super::definitions::{
     read_macro, read_sequence, read_table, read_type, read_view, write_macro, write_sequence, write_table,
     write_type, write_view,
@@ -45,7 +45,7 @@ pub(crate) fn write(
     id: &DatabaseId,
     number: u64,
     last_record: u64,
-    place: impl Fn(PartId) -> Result<Place>,
+    place: impl Fn(PartId) -> Result<PartExtent>,
 ) -> Result<Vec<u8>> {
     let mut sections = vec![write_names(snapshot)];
     let mut aside = Vec::new();
@@ -122,7 +122,7 @@ fn write_names(snapshot: &Snapshot) -> Vec<u8> {
 
 fn write_section(
     table: &Table,
-    place: &impl Fn(PartId) -> Result<Place>,
+    place: &impl Fn(PartId) -> Result<PartExtent>,
     aside: &mut Vec<u8>,
 ) -> Result<Vec<u8>> {
     let parts = parts_of(table.data.blocks().iter());
@@ -185,7 +185,7 @@ pub(crate) struct NamedPart {
 pub(crate) struct TableSection<'a> {
     table: Table,
     proven: Vec<Vec<usize>>,
-    pub(crate) places: Vec<(PartId, Place)>,
+    pub(crate) places: Vec<(PartId, PartExtent)>,
     /// What parts' metadata say, so that opening them reads no block file. Catalogs of format version 1 have none.
     pub(crate) known: Vec<(PartId, KnownPart<'a>)>,
     blocks: ByteReader<'a>,

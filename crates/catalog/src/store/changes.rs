@@ -20,7 +20,7 @@ use crate::{BlockId, Change, PartId, TableId};
 
 /// Bytes of a part in a block file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PartExtent {
     pub(crate) file: u64,
     pub(crate) offset: u64,
     pub(crate) length: u64,
@@ -30,17 +30,17 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub(crate) enum NewPart<'a> {
     Inline(&'a [u8]),
-    Placed(Place),
+    Placed(PartExtent),
 }
 
-pub(crate) fn write_place(w: &mut ByteWriter, place: Place) {
+pub(crate) fn write_place(w: &mut ByteWriter, place: PartExtent) {
     w.u64(place.file);
     w.u64(place.offset);
     w.u64(place.length);
 }
 
-pub(crate) fn read_place(r: &mut ByteReader<'_>) -> Result<Place> {
-    Ok(Place { file: r.u64()?, offset: r.u64()?, length: r.u64()? })
+pub(crate) fn read_place(r: &mut ByteReader<'_>) -> Result<PartExtent> {
+    Ok(PartExtent { file: r.u64()?, offset: r.u64()?, length: r.u64()? })
 }
 
 /// The payload of a commit. `parts` are those that recovery would not know.

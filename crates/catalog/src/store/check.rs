@@ -16,7 +16,7 @@ use super::Store;
 use super::block_files::HEADER_BYTES;
 use super::bytes::ByteReader;
 use super::catalog_file::{self, CatalogFile, NamedPart, permanent_tables};
-use super::changes::{NewPart, Place, read_parts};
+use super::changes::{NewPart, PartExtent, read_parts};
 use super::log_format::{check_header, scan};
 use super::names::{Listing, block_file_name, catalog_name, log_name, read_identity};
 use crate::{DamagedTable, PartId, Snapshot, Table};
@@ -73,7 +73,8 @@ impl Store {
         }
         let (snapshot, places, catalog_number) = {
             let state = self.state();
-            let places: HashMap<PartId, Place> = state.places.iter().map(|(id, (p, _))| (*id, *p)).collect();
+            let places: HashMap<PartId, PartExtent> =
+                state.places.iter().map(|(id, (p, _))| (*id, *p)).collect();
             (state.latest.clone(), places, state.catalog_number)
         };
         self.check_catalog_and_logs(catalog_number, &places, &mut found)?;
@@ -101,7 +102,7 @@ impl Store {
     fn check_catalog_and_logs(
         &self,
         number: u64,
-        places: &HashMap<PartId, Place>,
+        places: &HashMap<PartId, PartExtent>,
         found: &mut Vec<Damage>,
     ) -> Result<()> {
         let name = catalog_name(number);
@@ -149,7 +150,7 @@ impl Store {
     fn check_parts_of_record(
         &self,
         payload: &[u8],
-        places: &HashMap<PartId, Place>,
+        places: &HashMap<PartId, PartExtent>,
         found: &mut Vec<Damage>,
     ) {
         let parts = read_parts(&mut ByteReader::new(payload)).unwrap_or_default();
@@ -165,7 +166,7 @@ impl Store {
         }
     }
 
-    fn check_table(&self, table: &Table, places: &HashMap<PartId, Place>, found: &mut Vec<Damage>) {
+    fn check_table(&self, table: &Table, places: &HashMap<PartId, PartExtent>, found: &mut Vec<Damage>) {
         for (ordinal, stored) in table.data.stored().iter().enumerate() {
             for (at, part) in stored.block.parts().iter().enumerate() {
                 let Some(place) = places.get(&PartId::of(part)) else { continue };
@@ -182,7 +183,7 @@ impl Store {
 
     fn check_part(
         &self,
-        place: Place,
+        place: PartExtent,
         table: Option<(String, String)>,
         block: Option<usize>,
         columns: &HashMap<u32, String>,
@@ -250,7 +251,7 @@ impl Store {
             return Ok(());
         };
         let section = catalog.section(position)?;
-        let places: HashMap<PartId, Place> = section.places.iter().copied().collect();
+        let places: HashMap<PartId, PartExtent> = section.places.iter().copied().collect();
         for (block, parts) in section.parts_of_blocks()?.into_iter().enumerate() {
             for NamedPart { id, columns } in parts {
                 if let Some(place) = places.get(&id) {

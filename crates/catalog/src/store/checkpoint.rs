@@ -21,7 +21,7 @@ use types::{Error, Result};
 
 use super::blocks::parts_of;
 use super::catalog_file::{self, permanent_tables};
-use super::changes::Place;
+use super::changes::PartExtent;
 use super::log_format::HEADER_BYTES;
 use super::names::{FORMAT, Listing, block_file_name, catalog_name, log_name, write_identity};
 use super::open::begin_log;
@@ -105,7 +105,7 @@ impl Store {
     fn write_checkpoint(&self, snapshot: &Snapshot, number: u64, last_record: u64) -> Result<Checkpointed> {
         let parts = permanent_parts(snapshot);
         let moving = self.to_be_moved(&parts);
-        let before: HashMap<PartId, (Place, Weak<Part>)> = {
+        let before: HashMap<PartId, (PartExtent, Weak<Part>)> = {
             let mut state = self.state();
             moving.iter().filter_map(|id| Some((*id, state.places.remove(id)?))).collect()
         };
@@ -128,7 +128,7 @@ impl Store {
     fn to_be_moved(&self, parts: &[(PartId, Arc<Part>)]) -> Vec<PartId> {
         let state = self.state();
         let mut used: HashMap<u64, u64> = HashMap::new();
-        let placed: Vec<(PartId, Place)> =
+        let placed: Vec<(PartId, PartExtent)> =
             parts.iter().filter_map(|(id, _)| Some((*id, state.place(*id)?))).collect();
         placed.iter().for_each(|(_, place)| *used.entry(place.file).or_default() += place.length);
         drop(state);

@@ -47,7 +47,7 @@ pub use self::open::{Access, OpenReport, Opened};
 use self::block_files::BlockFiles;
 use self::blocks::parts_of;
 use self::bytes::ByteWriter;
-use self::changes::{NewPart, Place, unknown_parts, write_commit};
+use self::changes::{NewPart, PartExtent, unknown_parts, write_commit};
 use self::log::Log;
 use self::log_format::DatabaseId;
 use crate::change::brought_by;
@@ -100,7 +100,7 @@ struct State {
     /// begin with the old checkpoint or the new one is open until then, so that only parts that both know are known.
     pending: Option<Pending>,
     /// Parts that lie in block files.
-    places: HashMap<PartId, (Place, Weak<Part>)>,
+    places: HashMap<PartId, (PartExtent, Weak<Part>)>,
     /// Block files that the checkpoint refers to, those that the logs behind it do, and those being written.
     catalog_files: HashSet<u64>,
     log_files: HashSet<u64>,
@@ -144,7 +144,7 @@ impl State {
         }
     }
 
-    fn place(&self, id: PartId) -> Option<Place> {
+    fn place(&self, id: PartId) -> Option<PartExtent> {
         self.places.get(&id).map(|(place, _)| *place)
     }
 }

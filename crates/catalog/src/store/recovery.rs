@@ -18,7 +18,7 @@ use super::block_files::BlockFiles;
 use super::blocks::{PartSource, parts_of};
 use super::bytes::{ByteReader, malformed};
 use super::catalog_file::{self, CatalogFile, KnownPart, NamedTable};
-use super::changes::{NewPart, Place, read_changes, read_parts};
+use super::changes::{NewPart, PartExtent, read_changes, read_parts};
 use super::log_format::{DatabaseId, check_header, damaged, refuse_damage, scan};
 use super::names::{Listing, catalog_name, log_name};
 use crate::{Change, DamagedTable, PartId, Snapshot, TableId, replay};
@@ -54,7 +54,7 @@ pub(crate) struct Recovered {
     pub(crate) replayed: u64,
     /// Parts that the checkpoint and the logs name.
     pub(crate) recorded: HashSet<PartId>,
-    pub(crate) places: HashMap<PartId, (Place, Weak<Part>)>,
+    pub(crate) places: HashMap<PartId, (PartExtent, Weak<Part>)>,
     pub(crate) catalog_files: HashSet<u64>,
     pub(crate) log_files: HashSet<u64>,
     /// What was wrong with newer checkpoints than the one that was read.
@@ -283,7 +283,7 @@ fn check_references(snapshot: &Snapshot) -> Result<()> {
 #[derive(Clone, Copy)]
 enum Stored<'a> {
     Inline(&'a [u8]),
-    Placed(Place, Option<KnownPart<'a>>),
+    Placed(PartExtent, Option<KnownPart<'a>>),
 }
 
 struct Source<'a> {
@@ -385,7 +385,7 @@ impl<'a> Source<'a> {
     }
 
     /// Where the parts of a state are, of those that lie in block files.
-    fn places(&self, snapshot: &Snapshot) -> HashMap<PartId, (Place, Weak<Part>)> {
+    fn places(&self, snapshot: &Snapshot) -> HashMap<PartId, (PartExtent, Weak<Part>)> {
         let parts = parts_of(snapshot.tables().flat_map(|table| table.data.blocks()));
         let placed = parts.into_iter().filter_map(|(id, part)| match self.parts.get(&id) {
             Some((Stored::Placed(place, _), _)) => Some((id, (*place, Arc::downgrade(&part)))),

@@ -6,7 +6,7 @@ use super::{Arguments, refuse};
 
 /// What a place of a template stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum TemplatePart {
     /// `9` or `0`.
     Digit,
     Point,
@@ -19,16 +19,16 @@ enum Place {
     Other,
 }
 
-fn places(template: &str) -> Result<Vec<Place>> {
+fn places(template: &str) -> Result<Vec<TemplatePart>> {
     let mut places = Vec::new();
     let mut rest = template;
     while let Some(c) = rest.chars().next() {
         let two = rest.get(..2).map(str::to_ascii_uppercase).unwrap_or_default();
         let (place, taken) = match (two.as_str(), c.to_ascii_uppercase()) {
             ("FM", _) => (None, 2),
-            ("MI" | "PL" | "SG" | "PR", _) => (Some(Place::Sign), 2),
+            ("MI" | "PL" | "SG" | "PR", _) => (Some(TemplatePart::Sign), 2),
             ("TH", _) => {
-                places.extend([Place::Other; 2]);
+                places.extend([TemplatePart::Other; 2]);
                 (None, 2)
             }
             ("RN", _) | ("EE", _) | (_, 'V') => {
@@ -37,17 +37,17 @@ fn places(template: &str) -> Result<Vec<Place>> {
                 return Err(refuse(SqlState::FeatureNotSupported, message)
                     .with_hint("it takes 9, 0, D, G, S, MI, PL, SG, PR, L, FM and text"));
             }
-            (_, '9' | '0') => (Some(Place::Digit), 1),
-            (_, '.' | 'D') => (Some(Place::Point), 1),
-            (_, ',' | 'G') => (Some(Place::Group), 1),
-            (_, 'S') => (Some(Place::Sign), 1),
-            (_, 'L' | '$') => (Some(Place::Currency), 1),
+            (_, '9' | '0') => (Some(TemplatePart::Digit), 1),
+            (_, '.' | 'D') => (Some(TemplatePart::Point), 1),
+            (_, ',' | 'G') => (Some(TemplatePart::Group), 1),
+            (_, 'S') => (Some(TemplatePart::Sign), 1),
+            (_, 'L' | '$') => (Some(TemplatePart::Currency), 1),
             (_, '"') => {
                 let quoted = rest[1..].find('"').map_or(&rest[1..], |end| &rest[1..=end]);
-                places.extend(quoted.chars().map(|_| Place::Other));
+                places.extend(quoted.chars().map(|_| TemplatePart::Other));
                 (None, (quoted.len() + 2).min(rest.len()))
             }
-            (_, c) => (Some(Place::Other), c.len_utf8()),
+            (_, c) => (Some(TemplatePart::Other), c.len_utf8()),
         };
         places.extend(place);
         rest = &rest[taken..];
@@ -70,7 +70,7 @@ pub(super) fn to_number(a: &Arguments<'_>) -> Result<Value> {
     };
     for place in places(template)? {
         match place {
-            Place::Digit => {
+            TemplatePart::Digit => {
                 while rest.next_if(|c| *c == ' ').is_some() {}
                 if number.is_empty() && rest.peek().is_some_and(|c| sign_of(*c, &mut negative)) {
                     rest.next();
@@ -86,26 +86,26 @@ pub(super) fn to_number(a: &Arguments<'_>) -> Result<Value> {
                     None => {}
                 }
             }
-            Place::Point => {
+            TemplatePart::Point => {
                 while rest.next_if(|c| *c == ' ').is_some() {}
                 if !point && rest.next_if_eq(&'.').is_some() {
                     point = true;
                     number.push('.');
                 }
             }
-            Place::Group => {
+            TemplatePart::Group => {
                 rest.next_if_eq(&',');
             }
-            Place::Sign => {
+            TemplatePart::Sign => {
                 while rest.next_if(|c| *c == ' ').is_some() {}
                 if rest.peek().is_some_and(|c| sign_of(*c, &mut negative)) {
                     rest.next();
                 }
             }
-            Place::Currency => {
+            TemplatePart::Currency => {
                 rest.next_if(|c| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-')));
             }
-            Place::Other => {
+            TemplatePart::Other => {
                 // What may belong to the number is not passed over.
                 rest.next_if(|c| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-')));
             }

@@ -23,9 +23,9 @@ use super::keys::retain_equal;
 use super::pairs::{Pairs, Residual, rows_found};
 use super::state::Built;
 use super::{HashJoin, lock};
-use crate::away::put_together;
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 use crate::range_join::index::{Found, Search};
+use crate::swap::put_together;
 
 /// Rows of a crowded key that are tried first where one partner is enough, and how many times more each further time.
 const FIRST_ROUND: usize = 8;

@@ -19,10 +19,10 @@ use vector::{Batch, Vector};
 use super::Sort;
 use super::external::{TaggedRows, run_parts};
 use super::keys::Keys;
-use crate::away::put_together;
 use crate::collect::detached_batch;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
+use crate::swap::put_together;
 
 /// Rows of a run, and of a merged range, at most: enough that merging costs little compared with sorting.
 const RUN_ROWS_MAX: usize = 128 * 1024;

@@ -82,7 +82,7 @@ impl Wanted {
 
 /// A block, and the ordinal by which references to its rows name it.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct NumberedBlock<'a> {
     block: &'a block::Block,
     ordinal: u32,
 }
@@ -278,7 +278,12 @@ impl Source for TableScan {
         let Some(ordinal) = ordinal else { return Ok(Flow::More) };
         self.announce(unit as usize + BLOCKS_AHEAD);
         let block = self.table.data.block(*ordinal as usize);
-        self.scan_block(Place { block, ordinal: *ordinal }, local_state::<ScanLocal>(local), work, push)
+        self.scan_block(
+            NumberedBlock { block, ordinal: *ordinal },
+            local_state::<ScanLocal>(local),
+            work,
+            push,
+        )
     }
 }
 

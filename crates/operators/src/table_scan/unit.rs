@@ -22,13 +22,13 @@ use vector::{Batch, Vector};
 
 use super::lookahead::ActiveFilter;
 use super::rows::Survivors;
-use super::{Place, ScanLocal, TableScan};
+use super::{NumberedBlock, ScanLocal, TableScan};
 use crate::context::QueryContext;
 use crate::metrics::{ACCESS_PATHS, BYTES_READ};
 use crate::pipeline::{Flow, Push, Work};
 use crate::runtime_filter::KeyFilter;
 
-impl Place<'_> {
+impl NumberedBlock<'_> {
     fn references(&self, rows: Rows<'_>) -> Vector {
         let reference = |row: u32| row_reference(self.ordinal, row);
         let references = match rows {
@@ -44,7 +44,7 @@ impl TableScan {
     /// Scans one block into `push`. Returns `Flow::Enough` when the stages above want no more.
     pub(super) fn scan_block(
         &self,
-        place: Place<'_>,
+        place: NumberedBlock<'_>,
         local: &mut ScanLocal,
         work: &Work<'_>,
         push: &mut Push<'_>,
@@ -91,7 +91,7 @@ impl TableScan {
         let pinned = tested.pin(&self.read)?;
         self.count_read(&pinned, begun, work);
         let block: &Block = &pinned;
-        let place = Place { block, ..place };
+        let place = NumberedBlock { block, ..place };
         self.count_bytes(block, work);
         let filters = self.active_filters(work.query);
         if !filters.is_empty() {
@@ -149,7 +149,12 @@ impl TableScan {
 
     /// Scans a block whose index lists the few rows that pass, where nothing else decides about rows: what a bitmap
     /// of all rows costs would be most of it. `None` for all other blocks.
-    fn scan_listed(&self, place: Place<'_>, work: &Work<'_>, push: &mut Push<'_>) -> Result<Option<Flow>> {
+    fn scan_listed(
+        &self,
+        place: NumberedBlock<'_>,
+        work: &Work<'_>,
+        push: &mut Push<'_>,
+    ) -> Result<Option<Flow>> {
         let (block, settings) = (place.block, &work.query.settings);
         let PredicateTree::And(parts) = &self.tree else { return Ok(None) };
         let [PredicateTree::Leaf(column, predicate)] = parts.as_slice() else { return Ok(None) };
@@ -178,7 +183,9 @@ impl TableScan {
         let evaluated = vec![false; self.filters.len()];
         for rows in rows.chunks(settings.batch_rows) {
             let survivors = Survivors::list(rows.to_vec());
-            if self.deliver(Place { block, ..place }, survivors, &evaluated, work, push)? == Flow::Enough {
+            if self.deliver(NumberedBlock { block, ..place }, survivors, &evaluated, work, push)?
+                == Flow::Enough
+            {
                 return Ok(Some(Flow::Enough));
             }
         }
@@ -356,7 +363,7 @@ impl TableScan {
     /// Steps 4 and 5 for at most a batch of rows.
     fn deliver(
         &self,
-        place: Place<'_>,
+        place: NumberedBlock<'_>,
         mut survivors: Survivors,
         evaluated: &[bool],
         work: &Work<'_>,
@@ -401,7 +408,7 @@ impl TableScan {
 
     fn fetch(
         &self,
-        place: Place<'_>,
+        place: NumberedBlock<'_>,
         column: usize,
         survivors: &Survivors,
         fetched: &mut [Option<Vector>],

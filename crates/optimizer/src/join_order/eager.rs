@@ -55,7 +55,7 @@ pub(super) struct Joins<'j> {
     pub(super) conditions: &'j [Condition],
 }
 
-struct Place {
+struct GroupingPoint {
     set: Set,
     shrinks: f64,
     gain: f64,
@@ -73,7 +73,7 @@ impl Planner<'_> {
     ) -> Option<(Early, Upper)> {
         let mut best = None;
         self.visit(joins, tree, &mut vec![], &request, &mut best);
-        let Place { set, shrinks, roles, computed, .. } = best?;
+        let GroupingPoint { set, shrinks, roles, computed, .. } = best?;
         let mut used = ColumnSet::new();
         for (_, call) in &request.calls {
             call.argument.iter().chain(&call.filter).for_each(|e| used.add_expr(e));
@@ -94,7 +94,7 @@ impl Planner<'_> {
         tree: &Tree,
         others: &mut Vec<Set>,
         request: &Request,
-        best: &mut Option<Place>,
+        best: &mut Option<GroupingPoint>,
     ) {
         if !others.is_empty()
             && let Some(place) = self.judge(joins, tree.set(), others, request)
@@ -112,7 +112,7 @@ impl Planner<'_> {
         }
     }
 
-    fn judge(&self, joins: &Joins<'_>, set: Set, others: &[Set], request: &Request) -> Option<Place> {
+    fn judge(&self, joins: &Joins<'_>, set: Set, others: &[Set], request: &Request) -> Option<GroupingPoint> {
         let graph = joins.graph;
         if graph.single_attached(set).is_some() {
             return None;
@@ -174,7 +174,13 @@ impl Planner<'_> {
         };
         late += last(came);
         early += last(came * shrinks);
-        (early * GAIN_MIN < late).then_some(Place { set, shrinks, gain: late - early, roles, computed })
+        (early * GAIN_MIN < late).then_some(GroupingPoint {
+            set,
+            shrinks,
+            gain: late - early,
+            roles,
+            computed,
+        })
     }
 
     /// Groups to expect of the rows of `set` by columns and by the expressions in `keys`; `None` where nothing is

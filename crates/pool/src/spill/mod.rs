@@ -54,7 +54,7 @@ struct Open {
 
 /// Where a piece lies.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct PieceExtent {
     offset: u64,
     bytes: usize,
     checksum: u64,
@@ -74,7 +74,7 @@ impl SpillFile {
         self.bytes.load(Relaxed)
     }
 
-    fn append(&self, bytes: &[u8]) -> Result<Place> {
+    fn append(&self, bytes: &[u8]) -> Result<PieceExtent> {
         let checksum = simd::checksum(bytes);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match &mut *open {
@@ -84,10 +84,10 @@ impl SpillFile {
         let offset = file.writer.position();
         file.writer.write(bytes)?;
         self.bytes.fetch_add(bytes.len() as u64, Relaxed);
-        Ok(Place { offset, bytes: bytes.len(), checksum })
+        Ok(PieceExtent { offset, bytes: bytes.len(), checksum })
     }
 
-    fn read(&self, place: Place) -> Result<Buffer> {
+    fn read(&self, place: PieceExtent) -> Result<Buffer> {
         let reader = {
             let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.as_ref().map(|file| file.reader.clone())

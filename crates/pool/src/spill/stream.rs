@@ -6,7 +6,7 @@ use types::Result;
 use vector::{Batch, Vector};
 
 use super::encode::{Shape, decode, encode};
-use super::{Place, SpillFile};
+use super::{PieceExtent, SpillFile};
 
 /// A partition or a run.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct SpillStream {
 
 #[derive(Debug)]
 struct Piece {
-    place: Place,
+    place: PieceExtent,
     rows: usize,
     columns: Vec<Shape>,
 }

@@ -190,10 +190,10 @@ fn completions_are_told_in_batches() {
             scope.spawn(move || scheduler.run(plan(&[toy], &[]), &QueryControl::new().of(query)).unwrap());
         }
     });
-    let (told, done) = (scheduler.foreman.door.orders_completed(), orders.load(SeqCst));
+    let (told, done) = (scheduler.foreman.admission.orders_completed(), orders.load(SeqCst));
     // What was done since the last message of each thread has not been told.
     assert!(told > 0 && told <= done, "{told} of {done}");
-    assert_eq!(scheduler.foreman.door.counts(), (0, 0, 0), "who has left is not known any more");
+    assert_eq!(scheduler.foreman.admission.counts(), (0, 0, 0), "who has left is not known any more");
 }
 
 #[test]

@@ -257,7 +257,7 @@ impl World {
         let chosen = self.random.below(3) as usize;
         self.set_policy(chosen);
         let active_max = 1 + self.random.below(8) as usize;
-        self.foreman.door.set_limits(&self.foreman, |limits| {
+        self.foreman.admission.set_limits(&self.foreman, |limits| {
             (limits.active_max, limits.memory) = (active_max, MEMORY);
         });
         let accounts = 1 + self.random.below(6) as usize;
@@ -385,7 +385,7 @@ impl World {
             self.now = time;
             self.foreman.clock.set(time);
             self.handle(event);
-            self.foreman.door.completed(0, time);
+            self.foreman.admission.completed(0, time);
             self.let_in();
             self.finish_queries();
             self.serve();
@@ -471,7 +471,7 @@ impl World {
                 ..QuerySpec::default()
             };
             let query = self.foreman.new_query(spec);
-            self.foreman.door.register(&query);
+            self.foreman.admission.register(&query);
             query.charge_planning(self.random.below(MILLISECOND));
             query
         });
@@ -502,7 +502,7 @@ impl World {
         let run = Arc::new(run);
         query.reset_memory();
         query.set_current_run(Some(&run.counters));
-        self.foreman.door.arrive(&run.query, &run.counters, self.now);
+        self.foreman.admission.arrive(&run.query, &run.counters, self.now);
         let held = &mut self.queries[at];
         (held.query, held.run, held.segments) = (Some(query), Some(run), segments);
         held.stage = Stage::AtTheDoor;
@@ -524,7 +524,7 @@ impl World {
                 // It may have begun before.
                 self.rests.retain(|(query, ..), _| *query != at);
             } else if run.cancel.reason().is_some() {
-                self.foreman.door.leave(run.id, self.now);
+                self.foreman.admission.leave(run.id, self.now);
                 self.end(at);
             }
         }
@@ -679,7 +679,7 @@ impl World {
                 continue;
             }
             if self.fault != Some(Fault::DoorLeftOpen) {
-                self.foreman.door.leave(run.id, self.now);
+                self.foreman.admission.leave(run.id, self.now);
             }
             let result = run.result();
             let ended_well = result.is_ok();
@@ -756,7 +756,7 @@ impl World {
 
     /// When all have ended.
     fn check_leaks(&mut self) {
-        let (queued, active, known) = self.foreman.door.counts();
+        let (queued, active, known) = self.foreman.admission.counts();
         if self.foreman.lock_roster().len() + queued + active + known > 0 {
             self.violations.push(Violation::Leaked(0));
         }

@@ -1,4 +1,4 @@
-//! Places: at most `limit` threads are inside work orders at a time.
+//! Slots of workers: at most `limit` threads are inside work orders at a time.
 //!
 //! A thread takes a place before it claims and gives it back before it sleeps. `used` is the
 //! admission; the bitmap only gives the place a number that no other has. A number is cleared
@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use workorder::{WORKERS_MAX, WorkerId};
 
-pub(crate) struct Places {
+pub(crate) struct WorkerSlots {
     limit: AtomicUsize,
     used: AtomicUsize,
     numbers: [AtomicU64; WORKERS_MAX / 64],
 }
 
-impl Places {
+impl WorkerSlots {
     pub(crate) fn new(limit: usize) -> Self {
-        Places {
+        WorkerSlots {
             limit: AtomicUsize::new(limit),
             used: AtomicUsize::new(0),
             numbers: [const { AtomicU64::new(0) }; WORKERS_MAX / 64],
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn places_are_numbered_and_limited() {
-        let places = Places::new(2);
+        let places = WorkerSlots::new(2);
         let first = places.take().unwrap();
         let second = places.take().unwrap();
         assert_ne!(first, second);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn all_places_can_be_taken() {
-        let places = Places::new(WORKERS_MAX);
+        let places = WorkerSlots::new(WORKERS_MAX);
         let taken: std::collections::HashSet<u32> =
             (0..WORKERS_MAX).map(|_| places.take().unwrap().0).collect();
         assert_eq!(taken.len(), WORKERS_MAX);

@@ -19,7 +19,7 @@ struct Slot {
     busy_nanoseconds: AtomicU64,
 }
 
-pub(crate) struct WorkerSlots(Box<[Slot]>);
+pub(crate) struct WorkerActivity(Box<[Slot]>);
 
 /// A place and what goes on there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +34,9 @@ pub struct WorkerStatus {
     pub busy_nanoseconds: u64,
 }
 
-impl WorkerSlots {
+impl WorkerActivity {
     pub(crate) fn new() -> Self {
-        WorkerSlots((0..WORKERS_MAX).map(|_| Slot::default()).collect())
+        WorkerActivity((0..WORKERS_MAX).map(|_| Slot::default()).collect())
     }
 
     pub(crate) fn begin(&self, worker: WorkerId, query: QueryId, segment: SegmentId, now: u64) {

@@ -87,7 +87,7 @@ struct Range {
 }
 
 /// Bytes in a file. Dropping it brings them back.
-pub struct Away {
+pub struct Swapped {
     file: File,
     parts: Vec<Part>,
 }
@@ -104,9 +104,9 @@ impl Part {
     }
 }
 
-impl fmt::Debug for Away {
+impl fmt::Debug for Swapped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Away").field("bytes", &self.bytes()).finish()
+        f.debug_struct("Swapped").field("bytes", &self.bytes()).finish()
     }
 }
 
@@ -131,14 +131,14 @@ fn claim(start: usize, end: usize) -> bool {
     true
 }
 
-impl Away {
+impl Swapped {
     /// Writes the bytes to the file, which is this one's alone and empty, and gives their memory back. `stop` is asked
     /// between pieces: what has gone until then stays away.
     ///
     /// # Errors
     /// What the machine says of the first piece that failed; those before are away, the others are where they were.
-    pub fn put(bytes: Bytes, file: File, mut stop: impl FnMut() -> bool) -> (Away, io::Result<()>) {
-        let mut gone = Away { file, parts: vec![] };
+    pub fn put(bytes: Bytes, file: File, mut stop: impl FnMut() -> bool) -> (Swapped, io::Result<()>) {
+        let mut gone = Swapped { file, parts: vec![] };
         let mut at = 0;
         // A mapping that comes back is not joined with its neighbours again, so each range may cost two for good.
         let mut ranges_left = MAPPINGS_MAX.saturating_sub(machine::mappings()) / 2;
@@ -209,7 +209,7 @@ impl Away {
     }
 }
 
-impl Drop for Away {
+impl Drop for Swapped {
     fn drop(&mut self) {
         if self.bring_back().is_err() {
             // The allocator must not have pages of a file: what cannot be brought back is lost for the process.
@@ -361,7 +361,7 @@ mod tests {
             for round in 0..8 {
                 // Named twice, gone once.
                 let bytes = listed(&[vectors[0].clone(), vectors[1].clone(), vectors[0].clone()]);
-                let (mut away, outcome) = Away::put(bytes, file("round"), || false);
+                let (mut away, outcome) = Swapped::put(bytes, file("round"), || false);
                 outcome.unwrap();
                 assert!((6_300_000..=6_400_000).contains(&away.bytes()), "{}", away.bytes());
                 assert!(vectors.iter().all(|vector| !is_anonymous(vector)));
@@ -385,7 +385,7 @@ mod tests {
         let vectors = [words(3), words(13), words(17)];
         let watched: Vec<_> = vectors.iter().map(Arc::downgrade).collect();
         let left = || watched.iter().filter(|owner| owner.strong_count() > 0).count();
-        let (mut away, outcome) = Away::put(listed(&vectors), file("owners"), || false);
+        let (mut away, outcome) = Swapped::put(listed(&vectors), file("owners"), || false);
         outcome.unwrap();
         drop(vectors);
         for owners in [3, 2, 1] {
@@ -401,9 +401,9 @@ mod tests {
     #[test]
     fn what_others_have_put_away_stays_theirs_and_small_pieces_stay() {
         let shared = words(5);
-        let (first, outcome) = Away::put(listed(&[shared.clone()]), file("first"), || false);
+        let (first, outcome) = Swapped::put(listed(&[shared.clone()]), file("first"), || false);
         outcome.unwrap();
-        let (second, outcome) = Away::put(listed(&[shared.clone(), words(7)]), file("second"), || false);
+        let (second, outcome) = Swapped::put(listed(&[shared.clone(), words(7)]), file("second"), || false);
         outcome.unwrap();
         assert!(first.bytes() > 3_000_000 && second.bytes() > 3_000_000 && second.bytes() < 4_000_000);
         drop(first);
@@ -412,7 +412,7 @@ mod tests {
         let mut bytes = Bytes::default();
         bytes.add(&Arc::new(vec![1u8; 16_000]), |small, name| name(small));
         assert!(bytes.is_empty() && bytes.len() == 0);
-        let (stopped, outcome) = Away::put(listed(&[shared]), file("stopped"), || true);
+        let (stopped, outcome) = Swapped::put(listed(&[shared]), file("stopped"), || true);
         assert!(outcome.is_ok() && stopped.bytes() == 0);
     }
 
@@ -420,9 +420,9 @@ mod tests {
     fn a_file_that_cannot_be_written_leaves_everything_where_it_is() {
         let vector = words(11);
         let unwritable = File::open("/dev/null").unwrap();
-        let (away, outcome) = Away::put(listed(&[vector.clone()]), unwritable, || false);
+        let (away, outcome) = Swapped::put(listed(&[vector.clone()]), unwritable, || false);
         assert!(outcome.is_err() && away.bytes() == 0 && is_anonymous(&vector));
-        let (away, outcome) = Away::put(listed(&[vector.clone()]), file("again"), || false);
+        let (away, outcome) = Swapped::put(listed(&[vector.clone()]), file("again"), || false);
         assert!(outcome.is_ok() && away.bytes() > 0);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use memory::{Away, Budget, Bytes};
+use memory::{Budget, Bytes, Swapped};
 use vector::Vector;
 
 /// A column of one batch may be foreign memory, such as an array of the host program, which may write to it. A column
@@ -27,14 +27,14 @@ pub(crate) fn put_together(column: &Vector) -> Option<&[u8]> {
 
 /// What of a query is away.
 #[derive(Debug, Default)]
-pub struct AwayStates {
+pub struct SwappedStates {
     states: Mutex<States>,
     any: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct States {
-    away: Vec<Away>,
+    away: Vec<Swapped>,
     /// Where their memory is counted when it comes back.
     budget: Option<Budget>,
     /// The time before which memory is not brought back again, after there was none to bring it back into.
@@ -70,7 +70,7 @@ impl States {
     }
 }
 
-impl AwayStates {
+impl SwappedStates {
     /// Whether something is away that may come back.
     #[inline]
     pub(crate) fn any(&self) -> bool {
@@ -87,7 +87,7 @@ impl AwayStates {
             return;
         }
         let Some(file) = pool.unnamed_file() else { return };
-        let outcome = file.map(|file| Away::put(bytes, file, stop));
+        let outcome = file.map(|file| Swapped::put(bytes, file, stop));
         let failed = match outcome {
             Ok((away, outcome)) => {
                 if away.bytes() > 0 {
@@ -125,7 +125,7 @@ impl AwayStates {
     }
 }
 
-impl Drop for AwayStates {
+impl Drop for SwappedStates {
     fn drop(&mut self) {
         let states = std::mem::take(self.states.get_mut().unwrap_or_else(PoisonError::into_inner));
         if states.away.is_empty() {
@@ -162,7 +162,7 @@ mod tests {
         let pool = pool::Pool::evicting(budget.clone());
         pool.set_temporary_folder(Some(&std::env::temp_dir()));
         let owner = Arc::new(vec![7u8; 8 << 20]);
-        let states = AwayStates::default();
+        let states = SwappedStates::default();
         states.put(listed(&owner), &pool, || false);
         assert!(states.any());
         let full = budget.reserve(60 << 20).unwrap();
@@ -184,7 +184,7 @@ mod tests {
         pool.set_temporary_folder(Some(&std::env::temp_dir()));
         let owner = Arc::new(vec![9u8; 8 << 20]);
         let watched = Arc::downgrade(&owner);
-        let states = AwayStates::default();
+        let states = SwappedStates::default();
         states.put(listed(&owner), &pool, || false);
         drop(owner);
         let full = budget.reserve(60 << 20).unwrap();

@@ -1,4 +1,4 @@
-//! The door: where queries become known, wait to be admitted, and are set aside.
+//! Admission: where queries become known, wait to be admitted, and are set aside.
 //!
 //! What is decided is the load controller's (`load.rs`); here it meets threads. A caller that is not admitted sleeps at its
 //! query's gate, looks at its signal and its clock as usual, and has the load controller look from time to time, so that
@@ -31,7 +31,7 @@ struct State {
     known: Vec<(Arc<Query>, Arc<Counters>)>,
 }
 
-pub(crate) struct Door {
+pub(crate) struct Admission {
     state: Mutex<State>,
     queries: Mutex<Vec<Weak<Query>>>,
     next_look: AtomicU64,
@@ -39,10 +39,10 @@ pub(crate) struct Door {
     completed: AtomicU64,
 }
 
-impl Door {
+impl Admission {
     pub(crate) fn new(limits: Limits) -> Self {
         let state = State { load: LoadController::new(limits), known: vec![] };
-        Door {
+        Admission {
             state: Mutex::new(state),
             queries: Mutex::default(),
             next_look: AtomicU64::new(LOOK_EVERY),
@@ -279,14 +279,14 @@ impl State {
 
 impl Foreman {
     pub(crate) fn pause_changed(&self, query: QueryId, paused: bool) {
-        self.door.set_paused(query, paused, self.now());
+        self.admission.set_paused(query, paused, self.now());
     }
 
     pub(crate) fn rows_flow(&self, query: QueryId) {
-        self.door.set_exempt(query, self.now());
+        self.admission.set_exempt(query, self.now());
     }
 
     pub(crate) fn priority_changed(&self, query: QueryId, priority: u32) {
-        self.door.set_priority(query, priority, self.now());
+        self.admission.set_priority(query, priority, self.now());
     }
 }
