@@ -20,7 +20,7 @@ const TO_BE_CUT: &[(&str, &str)] = &[
     ("crates/conformance/tests/interrupts.rs", "slow"),
     ("crates/conformance/tests/text_files.rs", "json_lines_arrays_and_values"),
     ("crates/engine/src/session.rs", "set"),
-    ("crates/expr/examples/measure.rs", "main"),
+    ("crates/expr/examples/kernel_speed.rs", "main"),
     ("crates/formats/src/text/report.rs", "report"),
     ("crates/formats/src/text/sniff.rs", "look"),
     ("crates/generators/tests/suites/selectivity.rs", "queries"),

@@ -12,6 +12,7 @@ mod declare;
 mod encodings;
 mod exact;
 mod glob;
+mod intervals;
 mod numbers;
 mod rows;
 mod similar;
@@ -110,6 +111,7 @@ pub(crate) const TABLES: &[&[ScalarFunction]] = &[
     characters::FUNCTIONS,
     similar::FUNCTIONS,
     numbers::FUNCTIONS,
+    intervals::FUNCTIONS,
     time::FUNCTIONS,
     zones::FUNCTIONS,
     system::FUNCTIONS,

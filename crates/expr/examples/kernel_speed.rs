@@ -1,6 +1,6 @@
 //! Micro-benchmarks of expression kernels on batches of the usual size, with columns shaped like TPC-H's.
 //!
-//! `cargo run --release -p expr --example measure` prints nanoseconds a row, the best of many runs.
+//! `cargo run --release -p expr --example kernel_speed` prints nanoseconds a row, the best of many runs.
 
 use std::hint::black_box;
 use std::sync::Arc;
