@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::{Snapshot, Table};
 use plan::file::{MORE_FILES, PartColumn};
-use plan::{FileSource, RejectLog, Rejects, TableId};
+use plan::{FileSource, Rejects, TableId};
 use types::{Error, Result, Schema, Type, Value};
 
 use crate::copy_streams::{StandardStreams, is_pipe};
@@ -52,7 +52,7 @@ pub(crate) struct SessionRelations {
 }
 
 /// Logs of rejects by name.
-pub(crate) type RejectTables = BTreeMap<String, Arc<RejectLog>>;
+pub(crate) type RejectTables = formats::RejectLogs;
 
 /// Questions inside each other: each level asks several times, and a view that pivots itself would ask for ever.
 const QUESTIONS_MAX: usize = 3;
@@ -193,8 +193,8 @@ impl SessionRelations {
             source.set_rejects(&Rejects::ignored());
             return Ok(source);
         }
-        let log = self.rejects().entry(table).or_default().clone();
-        source.set_rejects(&Rejects::noted(&log));
+        let scan = self.rejects().entry(table.clone()).or_default().new_scan();
+        source.set_rejects(&Rejects::noted(&table, scan));
         Ok(source)
     }
 

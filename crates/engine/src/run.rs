@@ -136,6 +136,7 @@ impl Session {
             QueryContext::new(execution, shared.budget.clone(), shared.pool.clone(), tables, insert, plan);
         context.materialized = materialized.to_vec();
         context.conform = conform;
+        context.rejects = relations.rejects().clone();
         context.cancel = self.cancel_token();
         if let Some(query) = statement::current() {
             context.held = query.held();

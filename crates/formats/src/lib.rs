@@ -18,6 +18,7 @@ mod live;
 mod options;
 mod parquet;
 mod parts;
+mod rejects;
 pub mod remote;
 pub mod room;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use describe::{at_home, describe, describe_as, files_of, glob, report};
 pub use held::{Held, hold, hold_live};
 pub use live::Overflow;
 pub use options::{READER_OPTIONS, ReaderOption};
+pub use rejects::{Reject, RejectLog, RejectLogs};
 
 /// Reads the chosen columns of a `FileSource`, unit by unit, from any thread.
 pub trait Reader: Send + Sync {
@@ -121,17 +123,30 @@ impl Window for Decoded {
     }
 }
 
-/// Opens the columns at `columns` (positions in the source's schema), in that order.
+/// Opens the columns at `columns` (positions in the source's schema), in that order. Records that cannot be read are
+/// noted nowhere.
 pub fn open(file: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Arc<dyn Reader>> {
+    open_noting(file, columns, batch_rows, &RejectLogs::new())
+}
+
+/// As `open`; records that are left out are noted in the log that the source names, if it is among `logs`.
+pub fn open_noting(
+    file: &FileSource,
+    columns: &[usize],
+    batch_rows: usize,
+    logs: &RejectLogs,
+) -> Result<Arc<dyn Reader>> {
     if !file.parts.is_empty() {
-        return Ok(Arc::new(parts::Parts::new(file, columns, batch_rows)));
+        return Ok(Arc::new(parts::Parts::new(file, columns, batch_rows, logs)));
     }
     match file.format {
         FileFormat::Parquet => Ok(Arc::new(parquet::ParquetFiles::open(file, columns, batch_rows)?)),
         FileFormat::Memory => Ok(Arc::new(held::HeldRows::open(file, columns, batch_rows)?)),
         FileFormat::Arrow => Ok(Arc::new(arrow_ipc::ArrowFiles::open(file, columns, batch_rows)?)),
         FileFormat::Whole => Ok(Arc::new(contents::Contents::open(file, columns))),
-        FileFormat::Json => Ok(Arc::new(json::JsonFiles::open(file, columns, batch_rows)?)),
-        FileFormat::Csv | FileFormat::Tbl => Ok(Arc::new(text::TextFiles::open(file, columns, batch_rows)?)),
+        FileFormat::Json => Ok(Arc::new(json::JsonFiles::open(file, columns, batch_rows, logs)?)),
+        FileFormat::Csv | FileFormat::Tbl => {
+            Ok(Arc::new(text::TextFiles::open(file, columns, batch_rows, logs)?))
+        }
     }
 }

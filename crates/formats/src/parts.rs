@@ -12,7 +12,7 @@ use types::{Error, Result, Type, Value, cast};
 use vector::Vector;
 
 use crate::remote::abreast::each;
-use crate::{Reader, Skipped, Window};
+use crate::{Reader, RejectLogs, Skipped, Window};
 
 /// A file that is read, and what its reader's columns are to the relation's.
 struct OpenPart {
@@ -33,13 +33,15 @@ pub struct Parts {
     source: FileSource,
     columns: Vec<usize>,
     batch_rows: usize,
+    logs: RejectLogs,
     opened: OnceLock<(Vec<OpenPart>, u64)>,
 }
 
 impl Parts {
     /// A reader of the columns at these positions in the relation; opens nothing.
-    pub fn new(source: &FileSource, columns: &[usize], batch_rows: usize) -> Self {
-        Parts { source: source.clone(), columns: columns.to_vec(), batch_rows, opened: OnceLock::new() }
+    pub fn new(source: &FileSource, columns: &[usize], batch_rows: usize, logs: &RejectLogs) -> Self {
+        let (source, logs) = (source.clone(), logs.clone());
+        Parts { source, columns: columns.to_vec(), batch_rows, logs, opened: OnceLock::new() }
     }
 
     fn columns_of(&self, part: &FilePart) -> (Vec<Column>, Vec<usize>) {
@@ -75,7 +77,7 @@ impl Parts {
             }
         }
         let opened = each(&read, first_path, |(part, columns, wanted)| {
-            let reader = crate::open(&part.source, wanted, self.batch_rows)?;
+            let reader = crate::open_noting(&part.source, wanted, self.batch_rows, &self.logs)?;
             let own: Vec<Pruning> = conditions.iter().filter_map(|c| translated(c, columns)).collect();
             let inner = reader.prune(&own)?;
             Ok((reader, inner))

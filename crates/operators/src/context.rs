@@ -103,6 +103,8 @@ pub struct QueryContext {
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     /// What workers do to each batch of the result.
     pub conform: Option<Arc<Conform>>,
+    /// The session's logs of records of files that cannot be read.
+    pub rejects: formats::RejectLogs,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
     scan_bounds: Mutex<ScanBounds>,
     away: crate::away::AwayStates,
@@ -143,6 +145,7 @@ impl QueryContext {
             temporary: None,
             materialized: vec![],
             conform: None,
+            rejects: Default::default(),
             filters,
             scan_bounds: Mutex::default(),
             away: Default::default(),
@@ -164,6 +167,7 @@ impl QueryContext {
         context.temporary = self.temporary.clone();
         context.materialized = self.materialized.clone();
         context.conform = self.conform.clone();
+        context.rejects = self.rejects.clone();
         context
     }
 

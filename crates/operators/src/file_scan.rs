@@ -60,7 +60,9 @@ impl FileScan {
         else {
             return Err(Error::internal("not a file scan"));
         };
-        let reader = asking(query, || formats::open(file, columns, query.settings.batch_rows))?;
+        let reader = asking(query, || {
+            formats::open_noting(file, columns, query.settings.batch_rows, &query.rejects)
+        })?;
         Ok(FileScan {
             node: plan.id,
             reader,

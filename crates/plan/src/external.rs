@@ -1,15 +1,36 @@
 //! Functions that the host program brings along.
 //!
-//! A plan carries them as they are: a name, types, and a body that only crate `expr` looks into. An aggregate is two
+//! A plan carries them as they are: a name, types, and a body that only crate `expr` calls. An aggregate is two
 //! scalar functions around a concatenation: `pack` turns a row's arguments into bytes, `string_agg` without a delimiter
 //! puts a group's rows together, and `finish` takes them apart and calls the program's function. So an aggregate of the
 //! program works wherever `string_agg` does: with DISTINCT, FILTER, grouping sets and windows.
+//!
+//! The body is the one thing of a plan that is no data. A plan that was decoded (`encoding`) has functions without one;
+//! `bind_functions` gives them those that this process knows by the name.
 
-use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use types::Type;
+use types::{Error, Result, SqlState, Type};
+use vector::Vector;
+
+use crate::{Expr, ExprKind};
+
+/// What evaluates a function. Workers call it at the same time.
+pub trait FunctionBody: Send + Sync {
+    /// So many rows of the arguments, flat or constant, to as many of the result.
+    ///
+    /// # Errors
+    /// What the function says of its arguments.
+    fn evaluate(&self, arguments: &[Vector], rows: usize) -> Result<Vector>;
+}
+
+impl<F: Fn(&[Vector], usize) -> Result<Vector> + Send + Sync> FunctionBody for F {
+    fn evaluate(&self, arguments: &[Vector], rows: usize) -> Result<Vector> {
+        self(arguments, rows)
+    }
+}
 
 /// A scalar function of the host program.
 #[derive(Clone)]
@@ -22,13 +43,101 @@ pub struct ExternalFunction {
     pub returns: Type,
     /// Two calls with equal arguments may differ, so that each is made.
     pub volatile: bool,
-    /// What evaluates it: crate `expr` knows its form.
-    pub body: Arc<dyn Any + Send + Sync>,
+    /// What evaluates it; `None` in a plan of another process until it is bound.
+    pub body: Option<Arc<dyn FunctionBody>>,
+}
+
+impl ExternalFunction {
+    /// What evaluates it.
+    ///
+    /// # Errors
+    /// A function that was decoded and not bound has no body.
+    pub fn body(&self) -> Result<&dyn FunctionBody> {
+        self.body.as_deref().ok_or_else(|| {
+            Error::new(
+                SqlState::UndefinedFunction,
+                format!("function {} of the host program is not known here", self.name),
+            )
+            .with_hint("create the function in this process before the plan runs")
+        })
+    }
+
+    /// Whether two calls of the functions with equal arguments are one value: calls of a volatile function are one only
+    /// as copies of each other.
+    pub fn is_same(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        Arc::ptr_eq(self, other) || (!self.volatile && self == other)
+    }
+}
+
+/// By name, types and body.
+impl PartialEq for ExternalFunction {
+    fn eq(&self, other: &Self) -> bool {
+        let body = |f: &Self| f.body.as_ref().map(|body| Arc::as_ptr(body).cast::<u8>());
+        self.name == other.name
+            && self.arguments == other.arguments
+            && self.returns == other.returns
+            && self.volatile == other.volatile
+            && body(self) == body(other)
+    }
 }
 
 impl fmt::Debug for ExternalFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name)
+    }
+}
+
+/// Gives functions their bodies, and keeps which calls are copies of each other.
+pub struct FunctionBinder<'a> {
+    find: &'a dyn Fn(&ExternalFunction) -> Option<Arc<ExternalFunction>>,
+    /// By where the function lay that was decoded; it is kept, so that no other comes to lie there.
+    bound: HashMap<*const ExternalFunction, (Arc<ExternalFunction>, Arc<ExternalFunction>)>,
+}
+
+impl<'a> FunctionBinder<'a> {
+    /// `find` gives this process's function of that name; one of other types is not taken.
+    pub fn new(find: &'a dyn Fn(&ExternalFunction) -> Option<Arc<ExternalFunction>>) -> Self {
+        FunctionBinder { find, bound: HashMap::new() }
+    }
+
+    /// Binds the functions of an expression that have no body.
+    ///
+    /// # Errors
+    /// A function that is not known here, or has other types.
+    pub fn bind(&mut self, expr: &mut Expr) -> Result<()> {
+        match &mut expr.kind {
+            ExprKind::External { function, .. } if function.body.is_none() => {
+                *function = self.function(function)?;
+            }
+            ExprKind::Lambda(body) => {
+                let mut inner = (**body).clone();
+                self.bind(&mut inner)?;
+                *body = Arc::new(inner);
+            }
+            _ => {}
+        }
+        expr.children_mut().into_iter().try_for_each(|child| self.bind(child))
+    }
+
+    fn function(&mut self, wanted: &Arc<ExternalFunction>) -> Result<Arc<ExternalFunction>> {
+        if let Some((_, known)) = self.bound.get(&Arc::as_ptr(wanted)) {
+            return Ok(known.clone());
+        }
+        let found = (self.find)(wanted).filter(|found| {
+            let alike = |a: Type, b: Type| a == b;
+            found.arguments.len() == wanted.arguments.len()
+                && found.arguments.iter().zip(&wanted.arguments).all(|(a, b)| alike(*a, *b))
+                && alike(found.returns, wanted.returns)
+                && found.volatile == wanted.volatile
+        });
+        let Some(found) = found else {
+            wanted.body()?;
+            return Ok(wanted.clone());
+        };
+        // Each call of a volatile function is its own.
+        let found = if wanted.volatile { Arc::new(ExternalFunction::clone(&found)) } else { found };
+        self.bound.insert(Arc::as_ptr(wanted), (wanted.clone(), found.clone()));
+        Ok(found)
     }
 }
 

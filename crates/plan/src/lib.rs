@@ -7,6 +7,7 @@
 
 pub mod aggregate;
 pub mod bounds;
+pub mod encoding;
 pub mod explain;
 pub mod expr;
 pub mod external;
@@ -29,7 +30,7 @@ pub mod window;
 pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing};
 pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
-pub use external::{External, ExternalFunction};
+pub use external::{External, ExternalFunction, FunctionBinder, FunctionBody};
 pub use file::{FileFormat, FileSource};
 pub use logical::{
     ColumnInfo, ColumnTable, CommonQuery, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource,
@@ -44,7 +45,7 @@ pub use places::Places;
 pub use program::{Program, Remaining};
 pub use pruning::{Pruning, Zone, Zones};
 pub use ranges::{Dimension, JoinSide, Ranges};
-pub use rejects::{Reject, RejectLog, Rejects};
+pub use rejects::Rejects;
 pub use series::Series;
 pub use statement::Statement;
 pub use volatility::VOLATILE;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use types::{Sample, Type, Value};
 
 use crate::{
@@ -10,11 +11,11 @@ use crate::{
 };
 
 /// A table of the catalog, by its never reused number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TableId(pub u64);
 
 /// A column of a query: its name and type.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnInfo {
     /// Name for people: EXPLAIN and result headings.
     pub name: String,
@@ -25,7 +26,7 @@ pub struct ColumnInfo {
 }
 
 /// The columns of one query, by id.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnTable {
     columns: Vec<ColumnInfo>,
 }
@@ -59,7 +60,7 @@ impl ColumnTable {
 }
 
 /// What a scan reads.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ScanSource {
     /// A table of the catalog.
     Table {
@@ -79,7 +80,7 @@ pub enum ScanSource {
 }
 
 /// What is known of a common subplan's rows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MaterializedSource {
     /// Which of the query's common subplans.
     pub index: usize,
@@ -94,7 +95,7 @@ pub struct MaterializedSource {
 }
 
 /// The kinds of joins. `Left*` and `Right*` semi and anti joins give one side's columns only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum JoinKind {
     Inner,
     Left,
@@ -109,7 +110,7 @@ pub enum JoinKind {
 }
 
 /// A node of a logical plan with its inputs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LogicalPlan {
     /// `columns` pairs each id with the column's position in the source; `filters` are conjuncts over them.
     Scan { source: ScanSource, columns: Vec<(ColumnId, usize)>, filters: Vec<Expr> },
@@ -289,7 +290,7 @@ impl LogicalPlan {
 
 /// A query whose rows are computed once, before those that read them: a common table expression that must not be computed
 /// twice, or a recursive one: `base` once, then `step` over the rows it was last given, until there are none.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommonQuery {
     /// The name, for EXPLAIN.
     pub name: String,
@@ -309,7 +310,7 @@ pub struct CommonQuery {
 }
 
 /// The second part of a recursive query.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The part that runs repeatedly.
     pub plan: LogicalPlan,
@@ -322,7 +323,7 @@ pub struct Step {
 }
 
 /// A whole query: its plan, its columns, and the scalar subqueries it needs first.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogicalQuery {
     /// The plan of the query's own rows.
     pub plan: LogicalPlan,

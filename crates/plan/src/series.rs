@@ -1,10 +1,11 @@
 //! Numbers in a row: what `generate_series` and `range` in FROM give.
 
+use serde::{Deserialize, Serialize};
 use types::{Physical, Type, Value};
 
 /// `first`, `first + step` and so on, `rows` of them, in the unit of the type's representation: a TIMESTAMP's in
 /// microseconds. The last one, and so every one, fits the representation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// The first value.
     pub first: i64,

@@ -10,8 +10,6 @@ mod error;
 mod external;
 mod operator;
 
-pub use external::{ExternalBody, ExternalCode};
-
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -117,7 +115,7 @@ impl LibraryCall {
     /// Whether two calls with equal arguments give the same.
     pub(crate) fn same(&self, other: &LibraryCall) -> bool {
         let alike = match (&self.kind, &other.kind) {
-            (Kind::External(a), Kind::External(b)) => Arc::ptr_eq(&a.function, &b.function),
+            (Kind::External(a), Kind::External(b)) => a.function.is_same(&b.function),
             (Kind::External(_), _) | (_, Kind::External(_)) => false,
             _ => self.name == other.name && self.body() == other.body(),
         };
