@@ -198,6 +198,7 @@ impl Session {
         materialized: &[SharedRows],
         run_as: RunAs,
     ) -> Result<Run> {
+        let plan = &self.as_read(plan)?;
         let context = self.query_context(plan, relations, materialized, run_as)?;
         let traced = statement::trace().filter(|trace| trace.records());
         let noted = traced.as_ref().map(|trace| (&**trace, plan));

@@ -418,6 +418,16 @@ impl Expr {
             child.visit(visit);
         }
     }
+    /// As `visit`, with the bodies of lambdas.
+    pub fn visit_all(&self, visit: &mut dyn FnMut(&Expr)) {
+        visit(self);
+        if let ExprKind::Lambda(body) = &self.kind {
+            body.visit_all(visit);
+        }
+        for child in self.children() {
+            child.visit_all(visit);
+        }
+    }
     /// Rewrites bottom-up.
     #[must_use]
     pub fn transform(mut self, rewrite: &mut impl FnMut(Expr) -> Expr) -> Expr {

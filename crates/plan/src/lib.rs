@@ -24,6 +24,7 @@ mod ranges;
 pub mod rejects;
 mod series;
 pub mod statement;
+pub mod validate;
 mod volatility;
 pub mod window;
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use types::{Sample, Type, Value};
+use types::{Result, Sample, Type, Value};
 
 use crate::{
-    AggregateCall, ColumnId, Expr, FileSource, OutputColumn, RowChange, Series, SortKey, WindowCall,
+    AggregateCall, ColumnId, Expr, FileSource, FunctionBinder, OutputColumn, RowChange, Series, SortKey, WindowCall,
 };
 
 /// A table of the catalog, by its never reused number.
@@ -285,6 +285,52 @@ impl LogicalPlan {
                 .chain(calls.iter_mut().flat_map(|(_, c)| c.expressions_mut()))
                 .collect(),
         }
+    }
+}
+
+impl LogicalPlan {
+    /// Calls `see` on every expression of the plan with all that is in it, bodies of lambdas too.
+    pub fn visit_expressions(&self, see: &mut dyn FnMut(&Expr)) {
+        self.expressions().into_iter().for_each(|expr| expr.visit_all(see));
+        self.children().into_iter().for_each(|child| child.visit_expressions(see));
+    }
+    /// Gives functions of the host program that have no body those that the binder knows.
+    ///
+    /// # Errors
+    /// A function that is not known here, or has other types.
+    pub fn bind_functions(&mut self, binder: &mut FunctionBinder<'_>) -> Result<()> {
+        self.expressions_mut().into_iter().try_for_each(|expr| binder.bind(expr))?;
+        self.children_mut().into_iter().try_for_each(|child| child.bind_functions(binder))
+    }
+}
+
+impl LogicalQuery {
+    /// The query's own plan, its subqueries and all that it computes before.
+    pub fn plans(&self) -> impl Iterator<Item = &LogicalPlan> {
+        let common = self.common.iter().flat_map(|c| std::iter::once(&c.base).chain(c.step.iter().map(|s| &s.plan)));
+        std::iter::once(&self.plan).chain(&self.subqueries).chain(common)
+    }
+    /// As `plans`, for changing them.
+    pub fn plans_mut(&mut self) -> impl Iterator<Item = &mut LogicalPlan> {
+        let common = self.common.iter_mut().flat_map(|c| {
+            std::iter::once(&mut c.base).chain(c.step.iter_mut().map(|s| &mut s.plan))
+        });
+        std::iter::once(&mut self.plan).chain(&mut self.subqueries).chain(common)
+    }
+    /// Calls `see` on every expression of its plans with all that is in it, bodies of lambdas too.
+    pub fn visit_expressions(&self, see: &mut dyn FnMut(&Expr)) {
+        self.plans().for_each(|plan| plan.visit_expressions(see));
+    }
+    /// Whether running it again over the same data may give other rows.
+    pub fn is_volatile(&self) -> bool {
+        self.plans().any(LogicalPlan::is_volatile)
+    }
+    /// Gives functions of the host program that have no body those that the binder knows.
+    ///
+    /// # Errors
+    /// A function that is not known here, or has other types.
+    pub fn bind_functions(&mut self, binder: &mut FunctionBinder<'_>) -> Result<()> {
+        self.plans_mut().try_for_each(|plan| plan.bind_functions(binder))
     }
 }
 

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use types::{ColumnPredicate, PredicateTree, Sample, Type, Value};
+use types::{ColumnPredicate, PredicateTree, Result, Sample, Type, Value};
 
-use crate::{AggregateCall, Expr, FileSource, Pruning, Series, SortKey, TableId, WindowCall};
+use crate::{AggregateCall, Expr, FileSource, FunctionBinder, Pruning, Series, SortKey, TableId, WindowCall};
 
 /// A node's number within its plan: metrics are kept by it. Assigned parents first by `PhysicalPlan::number`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -332,6 +332,56 @@ impl PhysicalPlan {
                 .collect(),
             N::Unnest { lists, .. } => lists.iter().collect(),
         }
+    }
+    /// As `expressions`, for changing them.
+    pub fn expressions_mut(&mut self) -> Vec<&mut Expr> {
+        use PhysicalNode as N;
+        match &mut self.node {
+            N::TableScan { filters, .. } | N::FileScan { filters, .. } => filters.iter_mut().collect(),
+            N::Generate { .. }
+            | N::Series { .. }
+            | N::Values { .. }
+            | N::Materialized { .. }
+            | N::Fetch { .. }
+            | N::Limit { .. }
+            | N::UnionAll { .. }
+            | N::Insert { .. } => vec![],
+            N::Filter { predicate, .. } => vec![predicate],
+            N::Project { expressions, .. } => expressions.iter_mut().collect(),
+            N::HashJoin { probe_keys, build_keys, residual, .. } => {
+                probe_keys.iter_mut().chain(build_keys).chain(residual).collect()
+            }
+            N::NestedLoopJoin { predicate, .. } => predicate.iter_mut().collect(),
+            N::Aggregate { groups, aggregates, .. } => groups
+                .iter_mut()
+                .chain(aggregates.iter_mut().flat_map(|call| call.argument.iter_mut().chain(&mut call.filter)))
+                .collect(),
+            N::Sort { keys, .. } => keys.iter_mut().map(|key| &mut key.expr).collect(),
+            N::Window { partition, order, calls, .. } => partition
+                .iter_mut()
+                .chain(order.iter_mut().map(|key| &mut key.expr))
+                .chain(calls.iter_mut().flat_map(|call| call.expressions_mut()))
+                .collect(),
+            N::Unnest { lists, .. } => lists.iter_mut().collect(),
+        }
+    }
+    /// Calls `see` on every expression of the plan with all that is in it, bodies of lambdas too.
+    pub fn visit_expressions(&self, see: &mut dyn FnMut(&Expr)) {
+        self.expressions().into_iter().for_each(|expr| expr.visit_all(see));
+        self.children().into_iter().for_each(|child| child.visit_expressions(see));
+    }
+    /// Whether running the plan again over the same data may give other rows.
+    pub fn is_volatile(&self) -> bool {
+        self.expressions().into_iter().any(Expr::is_volatile)
+            || self.children().into_iter().any(PhysicalPlan::is_volatile)
+    }
+    /// Gives functions of the host program that have no body those that the binder knows.
+    ///
+    /// # Errors
+    /// A function that is not known here, or has other types.
+    pub fn bind_functions(&mut self, binder: &mut FunctionBinder<'_>) -> Result<()> {
+        self.expressions_mut().into_iter().try_for_each(|expr| binder.bind(expr))?;
+        self.children_mut().into_iter().try_for_each(|child| child.bind_functions(binder))
     }
     /// Numbers the nodes from 0, parents first; returns how many there are.
     pub fn number(&mut self) -> u32 {

@@ -37,6 +37,18 @@ impl Series {
         fits.then_some(series)
     }
 
+    /// Whether every value fits the type, which is one that numbers in a row can have.
+    pub(crate) fn is_valid(&self) -> bool {
+        let range = match self.ty.physical() {
+            Physical::I32 | Physical::I64 => types::cast::physical_range(self.ty.physical()),
+            _ => None,
+        };
+        let Some((low, high)) = range else { return false };
+        let last = i128::from(self.rows).checked_sub(1);
+        let fits = |at: i128| (low..=high).contains(&self.value(at));
+        self.rows == 0 || (fits(0) && last.is_some_and(fits))
+    }
+
     fn value(&self, at: i128) -> i128 {
         i128::from(self.first) + i128::from(self.step) * at
     }

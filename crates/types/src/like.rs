@@ -51,15 +51,6 @@ struct Piece {
     fixed: Option<Finder<'static>>,
 }
 
-/// Patterns are equal when they match the same: the escape character is in the pieces, not in the text.
-impl PartialEq for LikePattern {
-    fn eq(&self, other: &Self) -> bool {
-        let symbols =
-            |pattern: &Self| pattern.pieces.iter().map(|piece| piece.symbols.clone()).collect::<Vec<_>>();
-        self.text == other.text && self.whole == other.whole && symbols(self) == symbols(other)
-    }
-}
-
 impl Piece {
     fn new(symbols: Vec<Option<u8>>) -> Self {
         let bytes: Option<Vec<u8>> = symbols.iter().copied().collect();

@@ -131,6 +131,7 @@ impl Session {
         purpose: Purpose,
         parts: &mut Vec<Part>,
     ) -> Result<Prepared> {
+        self.check_reading(&query)?;
         let mut execution = Execution::new(self, relations, purpose, parts);
         let mut planning = Duration::ZERO;
         let mut rest = Remaining::all(query);
