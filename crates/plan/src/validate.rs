@@ -302,11 +302,13 @@ fn validate_node(plan: &PhysicalPlan, computed: &Computed) -> Result<()> {
     }
 }
 
-/// Columns as such: bounds are those of whole numbers, and in order unless there is no value.
+/// Columns as such: bounds are numbers that the type's form can hold.
 fn validate_columns(columns: &[OutputColumn]) -> Result<()> {
     columns.iter().try_for_each(|column| {
-        ensure(column.bounds.is_none() || column.ty.held_range().is_some(), || {
-            format!("bounds of a {}", column.ty)
+        let Some((low, high)) = column.bounds else { return Ok(()) };
+        let range = column.ty.held_range();
+        ensure(range.is_some_and(|(least, most)| least <= low && high <= most), || {
+            format!("bounds {low} and {high} of a {}", column.ty)
         })
     })
 }

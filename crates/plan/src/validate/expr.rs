@@ -5,7 +5,7 @@ use std::rc::Rc;
 use types::{Result, Type};
 
 use super::{Computed, agree, ensure, invalid, subquery_type, value};
-use crate::functions::{self, Gives, Takes};
+use crate::functions::{self, Gives, INTERVAL_GREATEST, INTERVAL_LEAST, Takes};
 use crate::logical::ColumnTable;
 use crate::{
     AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, ExternalFunction, Function, OutputColumn, Pairing,
@@ -133,7 +133,7 @@ fn operation(expr: &Expr, lambda: Option<&Rc<[Type]>>, scope: &Scope<'_>) -> Res
         K::IsNull { .. } => check(ty == Type::Boolean, "IS NULL"),
         K::Arithmetic { op, .. } => check(computes(*op, ty, children[0], children[1]), op.symbol()),
         K::Negate(_) => {
-            let fits = ty.is_numeric() || matches!(ty, Type::IntervalYearMonth | Type::IntervalDayTime);
+            let fits = ty.is_numeric() || ty.is_interval();
             check(fits && (agree(children[0], ty) || children[0] == Type::Null), "negation")
         }
         // What cannot be cast is an error where it is evaluated.
@@ -261,6 +261,8 @@ fn takes(function: Function, ty: Type, operands: &[Type]) -> bool {
 /// Whether a call of a function of our own gives that type. Others are bound to their arguments' types when they are
 /// compiled, which refuses what does not fit.
 fn gives(name: &str, arguments: &[Type], ty: Type) -> bool {
+    // These take and give labels of an enum likewise.
+    let of_any_type = [INTERVAL_GREATEST, INTERVAL_LEAST].contains(&name) && arguments.iter().all(|a| *a == ty);
     let suits = |takes: Takes, ty: Type| match takes {
         Takes::Any => true,
         Takes::Integer => ty.is_integer(),
@@ -279,7 +281,8 @@ fn gives(name: &str, arguments: &[Type], ty: Type) -> bool {
         || own.any(|s| match s.gives {
             // Such a call's type is the caller's to say.
             Gives::Is(Type::Null) => true,
-            Gives::Is(gives) => gives.physical() == ty.physical(),
+            Gives::Is(gives) if gives.is_decimal() => ty.is_decimal(),
+            Gives::Is(gives) => gives.physical() == ty.physical() || of_any_type,
             Gives::First => arguments.first().is_some_and(|first| first.physical() == ty.physical()),
         })
 }
@@ -311,22 +314,24 @@ pub(super) fn aggregate(
     let of = argument.ty;
     let null = of == Type::Null;
     let number = of.is_numeric() || null;
+    // Decimals may be narrower than their results are.
+    let same = agree(of, ty) || (of.is_decimal() && ty.is_decimal() && of.scale() == ty.scale());
     let fits = match function {
         F::CountStar => false,
         F::Count => ty == Type::BigInt,
         F::Sum => (number && ty.is_numeric()) || (of.is_interval() && of == ty),
         F::Avg => number && ty.is_numeric(),
-        F::Min | F::Max | F::AnyValue | F::SingleValue | F::Mode | F::QuantileDisc { .. } => agree(of, ty),
+        F::Min | F::Max | F::AnyValue | F::SingleValue | F::Mode | F::QuantileDisc { .. } => same,
         F::BoolAnd | F::BoolOr => matches!(of, Type::Boolean | Type::Null) && ty == Type::Boolean,
         F::StddevSamp | F::StddevPop | F::VarSamp | F::VarPop => number && ty == Type::Double,
         F::Product | F::Skewness | F::Kurtosis | F::KurtosisPop => number && ty == Type::Double,
         F::Entropy => ty == Type::Double,
-        F::QuantileCont { .. } => agree(of, ty) || (number && ty == Type::Double),
+        F::QuantileCont { .. } => same || (number && ty == Type::Double),
         F::StringAgg { ordered: true, .. } => of == Type::Bytea && (ty.is_text() || ty == Type::Bytea),
         F::StringAgg { ordered: false, .. } => {
             (of.is_text() || of == Type::Bytea || null) && (ty.is_text() || ty == Type::Bytea)
         }
-        F::Arrival { .. } => agree(of, ty),
+        F::Arrival { .. } => same,
         F::Paired(pairing) => {
             let counts = matches!(pairing, Pairing::Corr);
             of == Type::Bytea && (ty == Type::Double || (ty == Type::BigInt && !counts))

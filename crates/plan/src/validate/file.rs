@@ -37,7 +37,7 @@ fn alone(file: &FileSource) -> Result<()> {
     })?;
     for (column, field) in file.statistics.iter().zip(file.schema.fields()) {
         for bound in [&column.zone.min, &column.zone.max].into_iter().flatten() {
-            value::fits(bound, field.ty)?;
+            value::is_held_as(bound, field.ty)?;
         }
     }
     ensure(file.text.record_bytes_max > 0, || "records of no bytes".to_owned())

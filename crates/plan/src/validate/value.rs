@@ -80,10 +80,17 @@ fn is_payload_of(payload: &[u8], ty: Type) -> bool {
     !value.is_null() && is_of(&value, ty)
 }
 
-/// Values that are sorted, distinct, not NULL, and of the type.
+/// Whether the value is NULL or held as values of the type are. What columns are compared with may lie beyond their
+/// type: 300 beside a UTINYINT, or bytes behind a text's last letter.
+pub(super) fn is_held_as(value: &Value, ty: Type) -> Result<()> {
+    let held = value.physical().is_none_or(|physical| physical == ty.physical());
+    ensure(held, || format!("a value that is not held as a {ty}"))
+}
+
+/// Values that are sorted, distinct, not NULL, and held as the type's are.
 pub(super) fn list(values: &[Value], ty: Type) -> Result<()> {
     ensure(values.iter().all(|value| !value.is_null()), || "a NULL in a list without".to_owned())?;
-    values.iter().try_for_each(|value| fits(value, ty))?;
+    values.iter().try_for_each(|value| is_held_as(value, ty))?;
     ensure(values.is_sorted_by(|a, b| a.total_cmp(b).is_lt()), || {
         "a list that is not sorted, or has a value twice".to_owned()
     })
@@ -94,7 +101,7 @@ pub(super) fn predicate(predicate: &ColumnPredicate, ty: Option<Type>) -> Result
     let ty = ty.ok_or_else(|| invalid("a predicate on a column that is not fetched"))?;
     let single = |value: &Value| {
         ensure(!value.is_null(), || "a predicate with NULL".to_owned())?;
-        fits(value, ty)
+        is_held_as(value, ty)
     };
     match predicate {
         ColumnPredicate::Range { low, high } => {
