@@ -87,7 +87,7 @@ impl SequenceValues {
             arguments,
             returns: Type::BigInt,
             volatile: true,
-            body: Some(Arc::new(code)),
+            body: Some(expr::keep(Arc::new(code))),
         })))
     }
 }

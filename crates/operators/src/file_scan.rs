@@ -60,9 +60,8 @@ impl FileScan {
         else {
             return Err(Error::internal("not a file scan"));
         };
-        let reader = asking(query, || {
-            formats::open_noting(file, columns, query.settings.batch_rows, &query.rejects)
-        })?;
+        let reader =
+            asking(query, || formats::open_noting(file, columns, query.settings.batch_rows, &query.rejects))?;
         Ok(FileScan {
             node: plan.id,
             reader,

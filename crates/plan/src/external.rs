@@ -1,11 +1,11 @@
 //! Functions that the host program brings along.
 //!
-//! A plan carries them as they are: a name, types, and a body that only crate `expr` calls. An aggregate is two
+//! A plan carries them as they are: a name, types, and the handle of a body that crate `expr` keeps. An aggregate is two
 //! scalar functions around a concatenation: `pack` turns a row's arguments into bytes, `string_agg` without a delimiter
 //! puts a group's rows together, and `finish` takes them apart and calls the program's function. So an aggregate of the
 //! program works wherever `string_agg` does: with DISTINCT, FILTER, grouping sets and windows.
 //!
-//! The body is the one thing of a plan that is no data. A plan that was decoded (`encoding`) has functions without one;
+//! The handle means nothing to another process. A plan that was decoded (`encoding`) has functions without one;
 //! `bind_functions` gives them those that this process knows by the name.
 
 use std::collections::HashMap;
@@ -13,22 +13,27 @@ use std::fmt;
 use std::sync::Arc;
 
 use types::{Error, Result, SqlState, Type};
-use vector::Vector;
 
 use crate::{Expr, ExprKind};
 
-/// What evaluates a function. Workers call it at the same time.
-pub trait FunctionBody: Send + Sync {
-    /// So many rows of the arguments, flat or constant, to as many of the result.
-    ///
-    /// # Errors
-    /// What the function says of its arguments.
-    fn evaluate(&self, arguments: &[Vector], rows: usize) -> Result<Vector>;
+/// Ends with the last handle of a function's code: whoever keeps the code lets it go then.
+pub trait Held: Send + Sync {}
+
+/// Which code evaluates a function. Crate `expr` keeps the code under the number, as long as there is a handle.
+#[derive(Clone)]
+pub struct FunctionHandle {
+    number: u64,
+    _held: Arc<dyn Held>,
 }
 
-impl<F: Fn(&[Vector], usize) -> Result<Vector> + Send + Sync> FunctionBody for F {
-    fn evaluate(&self, arguments: &[Vector], rows: usize) -> Result<Vector> {
-        self(arguments, rows)
+impl FunctionHandle {
+    /// The handle of code that is kept under that number until `held` is dropped. No two have the same.
+    pub fn new(number: u64, held: Arc<dyn Held>) -> Self {
+        FunctionHandle { number, _held: held }
+    }
+    /// The number that the code is kept under in this process.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 }
 
@@ -44,7 +49,7 @@ pub struct ExternalFunction {
     /// Two calls with equal arguments may differ, so that each is made.
     pub volatile: bool,
     /// What evaluates it; `None` in a plan of another process until it is bound.
-    pub body: Option<Arc<dyn FunctionBody>>,
+    pub body: Option<FunctionHandle>,
 }
 
 impl ExternalFunction {
@@ -52,8 +57,8 @@ impl ExternalFunction {
     ///
     /// # Errors
     /// A function that was decoded and not bound has no body.
-    pub fn body(&self) -> Result<&dyn FunctionBody> {
-        self.body.as_deref().ok_or_else(|| {
+    pub fn body(&self) -> Result<&FunctionHandle> {
+        self.body.as_ref().ok_or_else(|| {
             Error::new(
                 SqlState::UndefinedFunction,
                 format!("function {} of the host program is not known here", self.name),
@@ -72,7 +77,7 @@ impl ExternalFunction {
 /// By name, types and body.
 impl PartialEq for ExternalFunction {
     fn eq(&self, other: &Self) -> bool {
-        let body = |f: &Self| f.body.as_ref().map(|body| Arc::as_ptr(body).cast::<u8>());
+        let body = |f: &Self| f.body.as_ref().map(FunctionHandle::number);
         self.name == other.name
             && self.arguments == other.arguments
             && self.returns == other.returns
@@ -124,10 +129,8 @@ impl<'a> FunctionBinder<'a> {
             return Ok(known.clone());
         }
         let found = (self.find)(wanted).filter(|found| {
-            let alike = |a: Type, b: Type| a == b;
-            found.arguments.len() == wanted.arguments.len()
-                && found.arguments.iter().zip(&wanted.arguments).all(|(a, b)| alike(*a, *b))
-                && alike(found.returns, wanted.returns)
+            found.arguments == wanted.arguments
+                && found.returns == wanted.returns
                 && found.volatile == wanted.volatile
         });
         let Some(found) = found else {

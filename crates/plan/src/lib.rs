@@ -31,7 +31,7 @@ pub mod window;
 pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing};
 pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
-pub use external::{External, ExternalFunction, FunctionBinder, FunctionBody};
+pub use external::{External, ExternalFunction, FunctionBinder, FunctionHandle, Held};
 pub use file::{FileFormat, FileSource};
 pub use logical::{
     ColumnInfo, ColumnTable, CommonQuery, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource,

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use types::{Result, Sample, Type, Value};
 
 use crate::{
-    AggregateCall, ColumnId, Expr, FileSource, FunctionBinder, OutputColumn, RowChange, Series, SortKey, WindowCall,
+    AggregateCall, ColumnId, Expr, FileSource, FunctionBinder, OutputColumn, RowChange, Series, SortKey,
+    WindowCall,
 };
 
 /// A table of the catalog, by its never reused number.
@@ -307,14 +308,16 @@ impl LogicalPlan {
 impl LogicalQuery {
     /// The query's own plan, its subqueries and all that it computes before.
     pub fn plans(&self) -> impl Iterator<Item = &LogicalPlan> {
-        let common = self.common.iter().flat_map(|c| std::iter::once(&c.base).chain(c.step.iter().map(|s| &s.plan)));
+        let common =
+            self.common.iter().flat_map(|c| std::iter::once(&c.base).chain(c.step.iter().map(|s| &s.plan)));
         std::iter::once(&self.plan).chain(&self.subqueries).chain(common)
     }
     /// As `plans`, for changing them.
     pub fn plans_mut(&mut self) -> impl Iterator<Item = &mut LogicalPlan> {
-        let common = self.common.iter_mut().flat_map(|c| {
-            std::iter::once(&mut c.base).chain(c.step.iter_mut().map(|s| &mut s.plan))
-        });
+        let common = self
+            .common
+            .iter_mut()
+            .flat_map(|c| std::iter::once(&mut c.base).chain(c.step.iter_mut().map(|s| &mut s.plan)));
         std::iter::once(&mut self.plan).chain(&mut self.subqueries).chain(common)
     }
     /// Calls `see` on every expression of its plans with all that is in it, bodies of lambdas too.

@@ -354,7 +354,9 @@ impl PhysicalPlan {
             N::NestedLoopJoin { predicate, .. } => predicate.iter_mut().collect(),
             N::Aggregate { groups, aggregates, .. } => groups
                 .iter_mut()
-                .chain(aggregates.iter_mut().flat_map(|call| call.argument.iter_mut().chain(&mut call.filter)))
+                .chain(
+                    aggregates.iter_mut().flat_map(|call| call.argument.iter_mut().chain(&mut call.filter)),
+                )
                 .collect(),
             N::Sort { keys, .. } => keys.iter_mut().map(|key| &mut key.expr).collect(),
             N::Window { partition, order, calls, .. } => partition

@@ -1,8 +1,8 @@
 //! Deep plans: they are written and read on any stack, and what is nested beyond all measure is refused.
 
 use plan::encoding::{decode, encode};
-use plan::{Expr, ExprKind, PhysicalNode, PhysicalPlan, SortKey};
-use types::{SqlState, Type, Value};
+use plan::{Expr, ExprKind, PhysicalJoinKind, PhysicalNode, PhysicalPlan, SortKey};
+use types::{SqlState, Type};
 
 /// Runs on the smallest stack that threads of the engine have.
 fn on_small_stack(work: impl FnOnce() + Send + 'static) {
@@ -64,6 +64,31 @@ fn deep_plans_come_back() {
 }
 
 #[test]
+fn deep_trees_of_joins_come_back() {
+    on_small_stack(|| {
+        let mut plan = values();
+        for _ in 0..700 {
+            let node = PhysicalNode::HashJoin {
+                probe: Box::new(values()),
+                build: Box::new(plan),
+                kind: PhysicalJoinKind::Inner,
+                probe_keys: vec![truth()],
+                build_keys: vec![truth()],
+                residual: Some(truth()),
+                null_equals_null: false,
+                null_aware: false,
+                output: vec![],
+                fills: vec![],
+                build_unique: false,
+            };
+            plan = PhysicalPlan::new(node, vec![], 1.0);
+        }
+        plan.number();
+        again(&plan);
+    });
+}
+
+#[test]
 fn what_is_too_deep_is_refused() {
     on_small_stack(|| {
         // Bytes that begin as an encoding does, and then nest without end.
@@ -75,6 +100,5 @@ fn what_is_too_deep_is_refused() {
             bytes.push(0xC0);
             assert_eq!(decode::<PhysicalPlan>(&bytes).unwrap_err().state(), SqlState::DataCorrupted);
         }
-        let _ = Value::Null;
     });
 }

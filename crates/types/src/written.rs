@@ -322,7 +322,8 @@ mod tests {
     fn types_come_back() {
         let list = Type::list(Type::Integer).unwrap();
         let mood = Type::enumeration(Some("mood"), vec!["sad".into(), "ok".into()]).unwrap();
-        let record = Type::structure(vec![("a".into(), list), ("b".into(), mood), ("c".into(), list)]).unwrap();
+        let record =
+            Type::structure(vec![("a".into(), list), ("b".into(), mood), ("c".into(), list)]).unwrap();
         let all = [
             Type::Decimal { precision: 38, scale: 38 },
             record,

@@ -10,6 +10,8 @@ mod error;
 mod external;
 mod operator;
 
+pub use external::{ExternalCode, keep};
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -109,7 +111,7 @@ impl LibraryCall {
     }
     /// A call of the host program's function, at its place in the statement's text.
     pub(crate) fn external(function: &Arc<ExternalFunction>, place: Option<Position>, ty: Type) -> Self {
-        let call = external::ExternalCall { function: function.clone(), place };
+        let call = external::ExternalCall::new(function, place);
         LibraryCall { name: function.name.clone(), kind: Kind::External(call), ty }
     }
     /// Whether two calls with equal arguments give the same.

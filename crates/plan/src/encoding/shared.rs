@@ -72,7 +72,9 @@ pub(crate) mod called {
     /// Writes a name.
     pub(crate) fn serialize<S: Serializer>(name: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
         let number = match VOLATILE.contains(&&**name) {
-            true => Some(scoped(|scope| scope.calls.number(name).0).ok_or_else(|| S::Error::custom(OUTSIDE))?),
+            true => {
+                Some(scoped(|scope| scope.calls.number(name).0).ok_or_else(|| S::Error::custom(OUTSIDE))?)
+            }
             false => None,
         };
         (name, number).serialize(serializer)
@@ -114,8 +116,8 @@ pub(crate) mod external {
         function: &Arc<ExternalFunction>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let (number, new) = scoped(|scope| scope.functions.number(function))
-            .ok_or_else(|| S::Error::custom(OUTSIDE))?;
+        let (number, new) =
+            scoped(|scope| scope.functions.number(function)).ok_or_else(|| S::Error::custom(OUTSIDE))?;
         let form = match new {
             false => Form::Known(number),
             true => Form::New {

@@ -8,7 +8,8 @@ use super::{Computed, agree, ensure, invalid, subquery_type, value};
 use crate::functions::{self, Gives, INTERVAL_GREATEST, INTERVAL_LEAST, Takes};
 use crate::logical::ColumnTable;
 use crate::{
-    AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, ExternalFunction, Function, OutputColumn, Pairing,
+    AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, ExternalFunction, Function, OutputColumn,
+    Pairing,
 };
 
 /// Deepest expression: what evaluates it recurses with it, and refuses what is deeper.
@@ -145,14 +146,14 @@ fn operation(expr: &Expr, lambda: Option<&Rc<[Type]>>, scope: &Scope<'_>) -> Res
                 && values.into_iter().all(|value| agree(value.ty, ty) || value.ty == Type::Null);
             check(fits, "CASE")
         }
-        K::Like { .. } => check(ty == Type::Boolean && (children[0].is_text() || children[0] == Type::Null), "LIKE"),
+        K::Like { .. } => {
+            check(ty == Type::Boolean && (children[0].is_text() || children[0] == Type::Null), "LIKE")
+        }
         K::InList { values, .. } => {
             check(ty == Type::Boolean, "IN")?;
             value::list(values, children[0])
         }
-        K::Function { function, .. } => {
-            check(takes(*function, ty, &children), function.name())
-        }
+        K::Function { function, .. } => check(takes(*function, ty, &children), function.name()),
         K::Library { name, arguments } => {
             ensure(name.len() <= NAME_BYTES_MAX, || "a function with too long a name".to_owned())?;
             let lambda = arguments.iter().any(|a| matches!(a.kind, K::Lambda(_)));
@@ -262,7 +263,8 @@ fn takes(function: Function, ty: Type, operands: &[Type]) -> bool {
 /// compiled, which refuses what does not fit.
 fn gives(name: &str, arguments: &[Type], ty: Type) -> bool {
     // These take and give labels of an enum likewise.
-    let of_any_type = [INTERVAL_GREATEST, INTERVAL_LEAST].contains(&name) && arguments.iter().all(|a| *a == ty);
+    let of_any_type =
+        [INTERVAL_GREATEST, INTERVAL_LEAST].contains(&name) && arguments.iter().all(|a| *a == ty);
     let suits = |takes: Takes, ty: Type| match takes {
         Takes::Any => true,
         Takes::Integer => ty.is_integer(),

@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use types::{Result, Type};
 
 use super::expr::{Scope, aggregate, expression};
-use super::{Computed, DEPTH_MAX, agree, condition, ensure, file, invalid, once, sort_keys, value, window_call};
+use super::{
+    Computed, DEPTH_MAX, agree, condition, ensure, file, invalid, once, sort_keys, value, window_call,
+};
 use crate::encoding::Document;
 use crate::{ColumnId, ColumnTable, CommonQuery, JoinKind, LogicalPlan, LogicalQuery, ScanSource};
 
@@ -100,7 +102,8 @@ fn validate_node(
         let own = type_of(id, columns)?;
         ensure(agree(own, ty), || format!("column {} of type {own} is made of {ty}", id.0))
     };
-    let first = |inputs: &mut Vec<Vec<ColumnId>>| if inputs.is_empty() { vec![] } else { inputs.swap_remove(0) };
+    let first =
+        |inputs: &mut Vec<Vec<ColumnId>>| if inputs.is_empty() { vec![] } else { inputs.swap_remove(0) };
     match node {
         L::Scan { source, columns: read, filters } => {
             if let ScanSource::File(source) = source {
@@ -229,9 +232,7 @@ fn source_type(source: &ScanSource, at: usize, query: &LogicalQuery) -> Result<O
     let absent = || invalid("a column that its source does not have");
     Ok(match source {
         ScanSource::Table { .. } | ScanSource::Generator { .. } => None,
-        ScanSource::File(source) => {
-            Some(source.schema.fields().get(at).ok_or_else(absent)?.ty)
-        }
+        ScanSource::File(source) => Some(source.schema.fields().get(at).ok_or_else(absent)?.ty),
         ScanSource::Series(series) => {
             ensure(series.is_valid() && at == 0, || "a series that leaves its type".to_owned())?;
             Some(series.ty)

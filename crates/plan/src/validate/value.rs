@@ -23,9 +23,9 @@ fn is_of(value: &Value, ty: Type) -> bool {
     let number = value.as_i128();
     match ty {
         Type::Json => value.as_text().is_some_and(json::is_valid),
-        Type::Jsonb => {
-            value.as_text().is_some_and(|text| jsonb::canonical(text).is_ok_and(|canonical| canonical == *value))
-        }
+        Type::Jsonb => value
+            .as_text()
+            .is_some_and(|text| jsonb::canonical(text).is_ok_and(|canonical| canonical == *value)),
         Type::Char(_) | Type::Varchar(_) | Type::Text => value.as_text().is_some(),
         Type::Bit(_) | Type::VarBit(_) => bytes.iter().all(|digit| matches!(digit, b'0' | b'1')),
         Type::Decimal { .. } => true,
@@ -67,7 +67,10 @@ fn is_nested_of(bytes: &[u8], ty: Type) -> bool {
         _ => {
             let fields = ty.fields().unwrap_or_default();
             let slot = |at: usize| field(ty, bytes, at);
-            fields.iter().enumerate().all(|(at, (_, ty))| slot(at).is_none_or(|payload| is_payload_of(payload, *ty)))
+            fields
+                .iter()
+                .enumerate()
+                .all(|(at, (_, ty))| slot(at).is_none_or(|payload| is_payload_of(payload, *ty)))
         }
     }
 }

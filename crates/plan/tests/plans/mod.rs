@@ -5,13 +5,13 @@ use std::sync::Arc;
 use plan::file::{FileColumn, FilePart, PartColumn, TextOptions};
 use plan::{
     AggregateCall, AggregateFunction, Arithmetic, Exclusion, Expr, ExprKind, ExternalFunction, FetchOutput,
-    FileFormat, FileSource, FilterId, Fraction, Frame, FrameBound, FrameUnit, Function, JoinOutput, OutputColumn,
-    PhysicalJoinKind, PhysicalNode as N, PhysicalPlan, Pruning, ROW_REFERENCE, Rejects, RowReference,
-    RuntimeFilter, Series, SortKey, SubqueryId, TableId, WindowCall, WindowFunction, Zone,
+    FileFormat, FileSource, FilterId, Fraction, Frame, FrameBound, FrameUnit, Function, JoinOutput,
+    OutputColumn, PhysicalJoinKind, PhysicalNode as N, PhysicalPlan, Pruning, ROW_REFERENCE, Rejects,
+    RowReference, RuntimeFilter, Series, SortKey, SubqueryId, TableId, WindowCall, WindowFunction, Zone,
 };
 use types::{
-    Bound, ColumnPredicate, Comparison, Field, LikePattern, Position, PredicateTree, Sample, SampleOf, Schema,
-    Type, Value,
+    Bound, ColumnPredicate, Comparison, Field, LikePattern, Position, PredicateTree, Sample, SampleOf,
+    Schema, Type, Value,
 };
 
 const MONEY: Type = Type::Decimal { precision: 15, scale: 2 };
@@ -58,7 +58,10 @@ fn table_scan(filter: Option<FilterId>) -> PhysicalPlan {
         predicates: vec![(0, range.clone()), (1, like)],
         trees: vec![PredicateTree::Or(vec![
             PredicateTree::Leaf(0, ColumnPredicate::NotIn([Value::I32(1), Value::I32(2)].into())),
-            PredicateTree::And(vec![PredicateTree::Leaf(1, ColumnPredicate::IsNull), PredicateTree::Leaf(0, range)]),
+            PredicateTree::And(vec![
+                PredicateTree::Leaf(1, ColumnPredicate::IsNull),
+                PredicateTree::Leaf(0, range),
+            ]),
         ])],
         filters: vec![Expr::compare(Comparison::Less, input(0, Type::Integer), input(0, Type::Integer))],
         runtime_filters: filter
@@ -73,7 +76,8 @@ fn table_scan(filter: Option<FilterId>) -> PhysicalPlan {
 
 fn file_scan() -> PhysicalPlan {
     let schema = Schema::new(vec![Field::new("a", Type::Integer, true), Field::new("b", Type::Text, true)]);
-    let mut text_options = TextOptions { time_zone: types::Zone::parse("Europe/Berlin").unwrap(), ..TextOptions::default() };
+    let mut text_options =
+        TextOptions { time_zone: types::Zone::parse("Europe/Berlin").unwrap(), ..TextOptions::default() };
     text_options.header_names = ["a".to_owned(), "b".to_owned()].into();
     text_options.rejects = Some(Rejects::noted("reject_errors", 3));
     let alone = FileSource {
@@ -155,13 +159,18 @@ fn expressions() -> Vec<Expr> {
     );
     vec![
         boxed(
-            ExprKind::NotDistinct { left: Box::new(word.clone()), right: Box::new(text("é")), negated: true },
+            ExprKind::NotDistinct {
+                left: Box::new(word.clone()), right: Box::new(text("é")), negated: true
+            },
             Type::Boolean,
         ),
         Expr::and(vec![truth.clone(), Expr::or(vec![truth.clone(), Expr::boolean(false)])]),
         boxed(ExprKind::Not(Box::new(truth.clone())), Type::Boolean),
         boxed(ExprKind::IsNull { input: Box::new(money.clone()), negated: true }, Type::Boolean),
-        boxed(ExprKind::IsBoolean { input: Box::new(truth.clone()), value: false, negated: true }, Type::Boolean),
+        boxed(
+            ExprKind::IsBoolean { input: Box::new(truth.clone()), value: false, negated: true },
+            Type::Boolean,
+        ),
         boxed(
             ExprKind::Arithmetic {
                 op: Arithmetic::Multiply,
@@ -252,7 +261,11 @@ fn fetch(input: PhysicalPlan) -> PhysicalPlan {
     let node = N::Fetch {
         input: Box::new(input),
         references: vec![RowReference { column: 2, table: TableId(7), name: "t".into() }],
-        output: vec![FetchOutput::Input(0), FetchOutput::Late { reference: 0, column: 5 }, FetchOutput::Input(1)],
+        output: vec![
+            FetchOutput::Input(0),
+            FetchOutput::Late { reference: 0, column: 5 },
+            FetchOutput::Input(1),
+        ],
     };
     PhysicalPlan::new(node, columns(&[Type::Integer, Type::Text, MONEY]), 50.0)
 }
@@ -275,8 +288,7 @@ fn aggregate(of: PhysicalPlan) -> PhysicalPlan {
         call(F::QuantileDisc { fraction: half, descending: true }, number(), Type::Integer),
         call(F::Arrival { last: true }, Some(input(2, MONEY)), MONEY),
     ];
-    let types: Vec<Type> =
-        [Type::Integer].into_iter().chain(aggregates.iter().map(|call| call.ty)).collect();
+    let types: Vec<Type> = [Type::Integer].into_iter().chain(aggregates.iter().map(|call| call.ty)).collect();
     let node = N::Aggregate { input: Box::new(of), groups: vec![input(0, Type::Integer)], aggregates };
     PhysicalPlan::new(node, columns(&types), 5.0)
 }
@@ -360,11 +372,7 @@ fn others() -> PhysicalPlan {
         output: vec![JoinOutput::Build(0), JoinOutput::Probe(1)],
     };
     let both = PhysicalPlan::new(both, columns(&[Type::BigInt, Type::Integer]), f64::INFINITY);
-    let sort = N::Sort {
-        input: Box::new(both),
-        keys: vec![key(input(0, Type::BigInt))],
-        limit: Some(10),
-    };
+    let sort = N::Sort { input: Box::new(both), keys: vec![key(input(0, Type::BigInt))], limit: Some(10) };
     let sort = PhysicalPlan::new(sort, columns(&[Type::BigInt, Type::Integer]), 10.0);
     let limit = N::Limit { input: Box::new(sort), offset: 2, count: None };
     let limit = PhysicalPlan::new(limit, columns(&[Type::BigInt, Type::Integer]), 8.0);
