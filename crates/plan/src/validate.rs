@@ -316,7 +316,10 @@ fn validate_node(plan: &PhysicalPlan, computed: &Computed) -> Result<()> {
                 "places that are not BIGINT".to_owned()
             })
         }
-        N::UnionAll { inputs } => inputs.iter().try_for_each(|input| same_columns(&input.output, output)),
+        N::UnionAll { inputs } => {
+            ensure(!inputs.is_empty(), || "a union of nothing".to_owned())?;
+            inputs.iter().try_for_each(|input| same_columns(&input.output, output))
+        }
         N::Insert { .. } => ensure(output.len() == 1 && output[0].ty == Type::BigInt, || {
             "an insert that gives no number of rows".to_owned()
         }),
