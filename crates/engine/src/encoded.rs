@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use plan::encoding::{self, Document};
-use plan::{Expr, ExprKind, ExternalFunction, FunctionBinder, LogicalQuery, PhysicalPlan};
+use plan::{Expr, ExprKind, ExternalFunction, FunctionBinder, LogicalQuery, PhysicalPlan, Program};
 use types::{Error, Result};
 
 use crate::{Database, Session};
@@ -34,6 +34,22 @@ impl Session {
         }
         same_bytes(&bytes, &read)?;
         Ok(Arc::new(read))
+    }
+
+    /// The program itself, or in tests what another process would read of it.
+    pub(crate) fn program_as_read(&self, program: Program) -> Result<Program> {
+        if !self.database.shared.encoded_plans.load(Relaxed) {
+            return Ok(program);
+        }
+        let bytes = encoding::encode(&program)?;
+        let mut read: Program = encoding::decode(&bytes)?;
+        let known = functions(&|see| program.visit_expressions(see));
+        read.bind_functions(&mut FunctionBinder::new(&|wanted| known.get(&wanted.name).cloned()))?;
+        if read != program && !program.is_volatile() {
+            return Err(Error::internal(format!("an encoded program is another:\n{program}\n{read}")));
+        }
+        same_bytes(&bytes, &read)?;
+        Ok(read)
     }
 
     /// Nothing, or in tests whether another process would read the same query.

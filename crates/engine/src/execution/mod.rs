@@ -200,7 +200,8 @@ impl<'a> Execution<'a> {
     fn planned(&self, rest: Remaining) -> Result<Program> {
         let statistics = SnapshotStatistics::new(self.relations.snapshot());
         let settings = self.session.settings().optimizer.clone();
-        optimizer::program(rest, &self.known, &statistics, &settings)
+        let program = optimizer::program(rest, &self.known, &statistics, &settings)?;
+        self.session.program_as_read(program)
     }
 
     /// Runs the steps of a program up to its last one.

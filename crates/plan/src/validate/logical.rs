@@ -27,7 +27,15 @@ impl LogicalQuery {
     /// # Errors
     /// The first rule that is broken.
     pub fn validate(&self) -> Result<()> {
-        let mut types = Vec::with_capacity(self.subqueries.len());
+        self.validate_after(&[])
+    }
+
+    /// As `validate`, for a query whose first scalar subqueries have run and left: these are their types.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn validate_after(&self, bound: &[Type]) -> Result<()> {
+        let mut types = bound.to_vec();
         for plan in &self.subqueries {
             let delivered = validate_plan(plan, self, &types)?;
             let [id] = delivered.as_slice() else {
@@ -50,7 +58,7 @@ fn validate_common(common: &CommonQuery, query: &LogicalQuery, types: &[Type]) -
         let delivered: HashSet<ColumnId> = validate_plan(plan, query, types)?.into_iter().collect();
         ensure(wanted.iter().all(|id| delivered.contains(id)), || "columns that are not delivered".to_owned())
     };
-    ensure(common.subqueries <= query.subqueries.len(), || "more subqueries than there are".to_owned())?;
+    ensure(common.subqueries <= types.len(), || "more subqueries than there are".to_owned())?;
     ensure(common.result < query.materialized, || "rows without a number".to_owned())?;
     all(&common.base, &common.base_columns)?;
     if let Some(step) = &common.step {
