@@ -17,12 +17,14 @@ pub struct Configuration {
     pub again: bool,
     /// Statements are parsed by `syntax` and run as its tree prints them, where it reads them.
     pub printed: bool,
+    /// Plans are encoded, and what is read of the bytes is run.
+    pub encoded: bool,
 }
 
 impl Configuration {
     fn new(name: &'static str, workers: usize, settings: &[(&str, &str)]) -> Self {
         let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        Configuration { name, workers, settings, again: false, printed: false }
+        Configuration { name, workers, settings, again: false, printed: false, encoded: false }
     }
 
     /// A new database under this configuration.
@@ -32,6 +34,9 @@ impl Configuration {
             memory_bytes: Some(8 << 30),
             ..Default::default()
         })?;
+        if self.encoded {
+            database.run_encoded_plans();
+        }
         let session = database.session();
         // The one setting that outlives a database, because it is the process's.
         session.query("SET simd = 'auto'")?;
@@ -79,6 +84,7 @@ pub fn all() -> Vec<Configuration> {
         ),
         Configuration { again: true, ..Configuration::new("plans kept", 2, &[]) },
         Configuration { printed: true, ..Configuration::new("printed", 2, &[]) },
+        Configuration { encoded: true, ..Configuration::new("encoded", 2, &[]) },
         // Every join, aggregation, sort and window through files.
         Configuration::new("spilling", 3, &[("operator_memory", "1")]),
         Configuration::new("optimizer off", 2, RULES_OFF),

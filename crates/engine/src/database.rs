@@ -91,6 +91,8 @@ pub(crate) struct Shared {
     own_temporary: PathBuf,
     /// Where worker threads run, as `SET worker_affinity` asks.
     pub affinity: Mutex<WorkerAffinity>,
+    /// Plans run as they come out of their encoding; for tests.
+    pub encoded_plans: std::sync::atomic::AtomicBool,
     /// The last field: it goes when everything else has gone, the directory's lock too.
     alive: Arc<()>,
 }
@@ -181,6 +183,7 @@ impl Database {
             temporary: RwLock::new(Arc::new(own_files)),
             own_temporary: temporary,
             affinity: Default::default(),
+            encoded_plans: Default::default(),
             alive: Arc::default(),
         };
         shared.scheduler.set_memory(shared.budget.limit());

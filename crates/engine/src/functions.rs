@@ -37,7 +37,6 @@ use arrow::compute::{CastOptions, cast_with_options, filter, is_not_null, take};
 use arrow::row::{RowConverter, SortField};
 use arrow_array::{Array, ArrayRef, BooleanArray, UInt32Array};
 use arrow_schema::ArrowError;
-use expr::ExternalBody;
 use plan::{External, ExternalFunction};
 use types::{Error, Physical, Result, SqlState, Type, Value};
 use vector::arrow::{arrow_type, from_array, to_array};
@@ -211,7 +210,7 @@ fn external(
     volatile: bool,
     code: impl Fn(&[Vector], usize) -> Result<Vector> + Send + Sync + 'static,
 ) -> Arc<ExternalFunction> {
-    let body = Arc::new(ExternalBody(Box::new(code)));
+    let body = Some(expr::keep(Arc::new(code)));
     Arc::new(ExternalFunction { name: name.into(), arguments, returns, volatile, body })
 }
 

@@ -58,6 +58,7 @@ mod copy_to;
 mod database;
 mod define;
 mod definitions;
+mod encoded;
 mod execution;
 mod explain;
 mod export;

@@ -16,7 +16,7 @@ use files::Capability;
 use formats::Environment;
 use formats::remote::Stores;
 use plan::file::{MORE_FILES, PartColumn};
-use plan::{FileSource, RejectLog, Rejects, TableId};
+use plan::{FileSource, Rejects, TableId};
 use types::{Error, Result, Schema, Type, Value};
 
 use crate::copy_streams::{StandardStreams, is_pipe};
@@ -56,7 +56,7 @@ pub(crate) struct SessionRelations {
 }
 
 /// Logs of rejects by name.
-pub(crate) type RejectTables = BTreeMap<String, Arc<RejectLog>>;
+pub(crate) type RejectTables = formats::RejectLogs;
 
 /// Questions inside each other: each level asks several times, and a view that pivots itself would ask for ever.
 const QUESTIONS_MAX: usize = 3;
@@ -198,8 +198,8 @@ impl SessionRelations {
             source.set_rejects(&Rejects::ignored());
             return Ok(source);
         }
-        let log = self.rejects().entry(table).or_default().clone();
-        source.set_rejects(&Rejects::noted(&log));
+        let scan = self.rejects().entry(table.clone()).or_default().new_scan();
+        source.set_rejects(&Rejects::noted(&table, scan));
         Ok(source)
     }
 

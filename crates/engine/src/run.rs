@@ -141,6 +141,7 @@ impl Session {
         let mut context = QueryContext::new(execution, environment, budget, pool, tables, insert, plan);
         context.materialized = materialized.to_vec();
         context.conform = conform;
+        context.rejects = relations.rejects().clone();
         context.cancel = self.cancel_token();
         if let Some(query) = statement::current() {
             context.held = query.held();
@@ -198,6 +199,7 @@ impl Session {
         materialized: &[SharedRows],
         run_as: RunAs,
     ) -> Result<Run> {
+        let plan = &self.as_read(plan)?;
         let context = self.query_context(plan, relations, materialized, run_as)?;
         let traced = statement::trace().filter(|trace| trace.records());
         let noted = traced.as_ref().map(|trace| (&**trace, plan));

@@ -87,7 +87,7 @@ impl SequenceValues {
             arguments,
             returns: Type::BigInt,
             volatile: true,
-            body: Arc::new(expr::ExternalBody(Box::new(code))),
+            body: Some(expr::keep(Arc::new(code))),
         })))
     }
 }

@@ -369,6 +369,7 @@ impl Session {
             })
         };
         let run_as = RunAs { conform: Some(conform), ..RunAs::default() };
+        let plan = self.as_read(&plan)?;
         let mut context = self.query_context(&plan, relations, &shared, run_as)?;
         // A statement may begin on the session while the rows of this one are read, so it has a signal of its own.
         let cancel = CancelToken::new();

@@ -95,7 +95,7 @@ impl Operation {
             (
                 O::Like { pattern, negated, case_insensitive },
                 O::Like { pattern: p, negated: n, case_insensitive: c },
-            ) => pattern.text() == p.text() && negated == n && case_insensitive == c,
+            ) => pattern == p && negated == n && case_insensitive == c,
             (O::InList { set, has_null, negated }, O::InList { set: s, has_null: h, negated: n }) => {
                 has_null == h && negated == n && set.values() == s.values()
             }

@@ -21,7 +21,7 @@ pub mod program;
 mod regular;
 mod room;
 
-pub use fallback::{ExternalBody, ExternalCode};
+pub use fallback::{ExternalCode, keep};
 pub use predicate::{Predicate, Selected};
 pub use program::{Program, evaluate_constant, fold_constants};
 pub use room::{Ask, Room, is_too_wide, text_bytes};

@@ -19,6 +19,7 @@ mod live;
 mod options;
 mod parquet;
 mod parts;
+mod rejects;
 pub mod remote;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use environment::{Ask, Environment};
 pub use held::{Held, hold, hold_live};
 pub use live::Overflow;
 pub use options::{READER_OPTIONS, ReaderOption};
+pub use rejects::{Reject, RejectLog, RejectLogs};
 
 /// Reads the chosen columns of a `FileSource`, unit by unit, from any thread.
 pub trait Reader: Send + Sync {
@@ -122,15 +124,27 @@ impl Window for Decoded {
     }
 }
 
-/// Opens the columns at `columns` (positions in the source's schema), in that order.
+/// Opens the columns at `columns` (positions in the source's schema), in that order. Records that cannot be read are
+/// noted nowhere.
 pub fn open(
     environment: &Environment,
     file: &FileSource,
     columns: &[usize],
     batch_rows: usize,
 ) -> Result<Arc<dyn Reader>> {
+    open_noting(environment, file, columns, batch_rows, &RejectLogs::new())
+}
+
+/// As `open`; records that are left out are noted in the log that the source names, if it is among `logs`.
+pub fn open_noting(
+    environment: &Environment,
+    file: &FileSource,
+    columns: &[usize],
+    batch_rows: usize,
+    logs: &RejectLogs,
+) -> Result<Arc<dyn Reader>> {
     if !file.parts.is_empty() {
-        return Ok(Arc::new(parts::Parts::new(environment, file, columns, batch_rows)));
+        return Ok(Arc::new(parts::Parts::new(environment, file, columns, batch_rows, logs)));
     }
     match file.format {
         FileFormat::Parquet => {
@@ -141,9 +155,11 @@ pub fn open(
             Ok(Arc::new(arrow_ipc::ArrowFiles::open(environment, file, columns, batch_rows)?))
         }
         FileFormat::Whole => Ok(Arc::new(contents::Contents::open(environment, file, columns))),
-        FileFormat::Json => Ok(Arc::new(json::JsonFiles::open(environment, file, columns, batch_rows)?)),
+        FileFormat::Json => {
+            Ok(Arc::new(json::JsonFiles::open(environment, file, columns, batch_rows, logs)?))
+        }
         FileFormat::Csv | FileFormat::Tbl => {
-            Ok(Arc::new(text::TextFiles::open(environment, file, columns, batch_rows)?))
+            Ok(Arc::new(text::TextFiles::open(environment, file, columns, batch_rows, logs)?))
         }
     }
 }

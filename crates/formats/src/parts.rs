@@ -12,7 +12,7 @@ use types::{Error, Result, Type, Value, cast};
 use vector::Vector;
 
 use crate::remote::abreast::each;
-use crate::{Environment, Reader, Skipped, Window};
+use crate::{Environment, Reader, RejectLogs, Skipped, Window};
 
 /// A file that is read, and what its reader's columns are to the relation's.
 struct OpenPart {
@@ -34,14 +34,21 @@ pub struct Parts {
     source: FileSource,
     columns: Vec<usize>,
     batch_rows: usize,
+    logs: RejectLogs,
     opened: OnceLock<(Vec<OpenPart>, u64)>,
 }
 
 impl Parts {
     /// A reader of the columns at these positions in the relation; opens nothing.
-    pub fn new(environment: &Environment, source: &FileSource, columns: &[usize], batch_rows: usize) -> Self {
-        let (environment, source) = (environment.clone(), source.clone());
-        Parts { environment, source, columns: columns.to_vec(), batch_rows, opened: OnceLock::new() }
+    pub fn new(
+        environment: &Environment,
+        source: &FileSource,
+        columns: &[usize],
+        batch_rows: usize,
+        logs: &RejectLogs,
+    ) -> Self {
+        let (environment, source, logs) = (environment.clone(), source.clone(), logs.clone());
+        Parts { environment, source, columns: columns.to_vec(), batch_rows, logs, opened: OnceLock::new() }
     }
 
     fn columns_of(&self, part: &FilePart) -> (Vec<Column>, Vec<usize>) {
@@ -77,7 +84,8 @@ impl Parts {
             }
         }
         let opened = each(&read, first_path, |(part, columns, wanted)| {
-            let reader = crate::open(&self.environment, &part.source, wanted, self.batch_rows)?;
+            let reader =
+                crate::open_noting(&self.environment, &part.source, wanted, self.batch_rows, &self.logs)?;
             let own: Vec<Pruning> = conditions.iter().filter_map(|c| translated(c, columns)).collect();
             let inner = reader.prune(&own)?;
             Ok((reader, inner))

@@ -101,6 +101,8 @@ pub struct QueryContext {
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     /// What workers do to each batch of the result.
     pub conform: Option<Arc<Conform>>,
+    /// The session's logs of records of files that cannot be read.
+    pub rejects: formats::RejectLogs,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
     swapped: crate::swap::SwappedStates,
 }
@@ -140,6 +142,7 @@ impl QueryContext {
             temporary: None,
             materialized: vec![],
             conform: None,
+            rejects: Default::default(),
             filters,
             swapped: Default::default(),
         }
@@ -161,6 +164,7 @@ impl QueryContext {
         context.temporary = self.temporary.clone();
         context.materialized = self.materialized.clone();
         context.conform = self.conform.clone();
+        context.rejects = self.rejects.clone();
         context
     }
 

@@ -57,7 +57,8 @@ impl FileScan {
         let budget = query.budget.clone();
         let ask = move |bytes| budget.reserve(bytes).map(drop).map_err(out_of_memory);
         let environment = query.environment.asking(Arc::new(ask));
-        let reader = formats::open(&environment, file, columns, query.settings.batch_rows)?;
+        let reader =
+            formats::open_noting(&environment, file, columns, query.settings.batch_rows, &query.rejects)?;
         Ok(FileScan {
             node: plan.id,
             reader,

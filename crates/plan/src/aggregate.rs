@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use types::Type;
 
 use crate::Expr;
 
 /// What an aggregate computes. DISTINCT, FILTER and the argument belong to the call ([`AggregateCall`]).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AggregateFunction {
     CountStar,
     Count,
@@ -68,7 +69,7 @@ pub enum AggregateFunction {
 }
 
 /// Aggregates of pairs: y, which depends, then x.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Pairing {
     Corr,
     CovarPop,
@@ -105,6 +106,19 @@ impl Pairing {
 /// A number from 0 to 1, kept as its bits so that calls can be compared and hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fraction(u64);
+
+impl Serialize for Fraction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.value())
+    }
+}
+
+impl<'de> Deserialize<'de> for Fraction {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Fraction::new(f64::deserialize(deserializer)?)
+            .ok_or_else(|| serde::de::Error::custom("a fraction that is not from 0 to 1"))
+    }
+}
 
 impl Fraction {
     /// `None` outside 0 to 1 and for NaN. -0 and 0 become the same fraction.
@@ -158,7 +172,7 @@ impl AggregateFunction {
 /// One aggregate of an aggregation. `ty` is the result's type: counts are BIGINT; SUM of SMALLINT, INTEGER and BIGINT
 /// is BIGINT (overflow is an error), of DECIMAL(p,s) DECIMAL(38,s), of REAL and DOUBLE DOUBLE; AVG of integers and
 /// floats is DOUBLE, of DECIMAL(p,s) DECIMAL(38, s+4) at most scale 38; standard deviations are DOUBLE.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AggregateCall {
     /// What is computed of the argument's values.
     pub function: AggregateFunction,

@@ -11,20 +11,21 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use types::{Comparison, LikePattern, Position, Type, Value};
 
 use crate::{ExternalFunction, VOLATILE};
 
 /// A column of a logical plan, unique within its query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ColumnId(pub u32);
 
 /// An uncorrelated scalar subquery, run once before the query that uses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SubqueryId(pub u32);
 
 /// The arithmetic operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Arithmetic {
     Add,
     Subtract,
@@ -47,7 +48,7 @@ impl Arithmetic {
 }
 
 /// Functions with kernels of our own. Everything else is `ExprKind::Library`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Function {
     /// `extract(field from x)`; BIGINT for whole fields.
     ExtractYear,
@@ -91,7 +92,7 @@ impl Function {
 }
 
 /// A typed expression. Equality is structural, and equal expressions hash alike.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Expr {
     /// The operation and its operands.
     pub kind: ExprKind,
@@ -100,7 +101,7 @@ pub struct Expr {
 }
 
 /// What an expression computes. Operand types are coerced as the head of this file says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ExprKind {
     /// A column of a logical plan; physical expressions have `Input` instead.
     Column(ColumnId),
@@ -173,6 +174,7 @@ pub enum ExprKind {
     /// A scalar function of the function library, by its registered name, or an operator it evaluates
     /// (LIKE with a computed pattern, regular expressions).
     Library {
+        #[serde(with = "crate::encoding::called")]
         name: Arc<str>,
         arguments: Vec<Expr>,
     },
@@ -181,6 +183,7 @@ pub enum ExprKind {
     Lambda(Arc<Expr>),
     /// A function of the host program, and where the call stands in the statement's text.
     External {
+        #[serde(with = "crate::encoding::external")]
         function: Arc<ExternalFunction>,
         arguments: Vec<Expr>,
         place: Option<Position>,
@@ -192,7 +195,7 @@ pub enum ExprKind {
 }
 
 /// A parameter of a statement whose values come later: `$1`, or a `?`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Parameter {
     /// Counted from 1.
     pub number: u32,
@@ -244,7 +247,7 @@ impl PartialEq for ExprKind {
             (
                 K::Like { input, pattern, negated, case_insensitive },
                 K::Like { input: i, pattern: p, negated: n, case_insensitive: c },
-            ) => input == i && pattern.text() == p.text() && negated == n && case_insensitive == c,
+            ) => input == i && pattern == p && negated == n && case_insensitive == c,
             (
                 K::InList { input, values, has_null, negated },
                 K::InList { input: i, values: v, has_null: h, negated: n },
@@ -259,7 +262,7 @@ impl PartialEq for ExprKind {
             }
             (K::Lambda(a), K::Lambda(b)) => a == b,
             (K::External { function, arguments, .. }, K::External { function: f, arguments: a, .. }) => {
-                Arc::ptr_eq(function, f) && arguments == a
+                function.is_same(f) && arguments == a
             }
             (K::ScalarSubquery(a), K::ScalarSubquery(b)) => a == b,
             (K::Parameter(a), K::Parameter(b)) => a == b,
@@ -459,6 +462,16 @@ impl Expr {
             child.visit(visit);
         }
     }
+    /// As `visit`, with the bodies of lambdas.
+    pub fn visit_all(&self, visit: &mut dyn FnMut(&Expr)) {
+        visit(self);
+        if let ExprKind::Lambda(body) = &self.kind {
+            body.visit_all(visit);
+        }
+        for child in self.children() {
+            child.visit_all(visit);
+        }
+    }
     /// Rewrites bottom-up.
     #[must_use]
     pub fn transform(mut self, rewrite: &mut impl FnMut(Expr) -> Expr) -> Expr {
@@ -518,7 +531,7 @@ impl Expr {
 }
 
 /// One key of an ordering.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SortKey {
     /// The value that rows are ordered by.
     pub expr: Expr,

@@ -7,13 +7,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use types::{Schema, Value};
 
 use crate::Zone;
 use crate::rejects::Rejects;
 
 /// The format of a file that is read as a relation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FileFormat {
     Parquet,
     Csv,
@@ -40,7 +41,7 @@ pub const READER: &str = "\0reader";
 pub const RECORD_BYTES_MAX: usize = 32 << 20;
 
 /// How the characters of a text file are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     #[default]
     Utf8,
@@ -53,7 +54,7 @@ pub enum Encoding {
 }
 
 /// How the records of a JSON file follow each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JsonRecords {
     /// As the file's beginning shows.
     #[default]
@@ -63,7 +64,7 @@ pub enum JsonRecords {
 }
 
 /// How text files are read; ignored for the others.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextOptions {
     /// The byte between values.
     pub delimiter: u8,
@@ -141,7 +142,7 @@ impl Default for TextOptions {
 }
 
 /// Files of one format and schema, read in order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileSource {
     /// The files, in the order in which they are read.
     pub paths: Arc<[String]>,
@@ -161,7 +162,7 @@ pub struct FileSource {
 }
 
 /// One file of a relation: what it is by itself, and for each of the relation's columns where its values are.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilePart {
     /// The file by itself, with its own schema.
     pub source: FileSource,
@@ -170,7 +171,7 @@ pub struct FilePart {
 }
 
 /// Where one file has the values of a column of the relation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PartColumn {
     /// The file's column at this position.
     File(usize),
@@ -179,7 +180,7 @@ pub enum PartColumn {
 }
 
 /// Estimates of a column over all files of a source.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileColumn {
     /// Bounds and counts; they may be missing.
     pub zone: Zone,

@@ -7,6 +7,7 @@
 
 pub mod aggregate;
 pub mod bounds;
+pub mod encoding;
 pub mod explain;
 pub mod expr;
 pub mod external;
@@ -25,13 +26,14 @@ mod ranges;
 pub mod rejects;
 mod series;
 pub mod statement;
+pub mod validate;
 mod volatility;
 pub mod window;
 
 pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing};
 pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, Parameter, SortKey, SubqueryId};
-pub use external::{External, ExternalFunction};
+pub use external::{External, ExternalFunction, FunctionBinder, FunctionHandle, Held};
 pub use file::{FileFormat, FileSource};
 pub use logical::{
     ColumnInfo, ColumnTable, CommonQuery, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource,
@@ -46,7 +48,7 @@ pub use places::Places;
 pub use program::{Program, Remaining};
 pub use pruning::{Pruning, Zone, Zones};
 pub use ranges::{Dimension, JoinSide, Ranges};
-pub use rejects::{Reject, RejectLog, Rejects};
+pub use rejects::Rejects;
 pub use series::Series;
 pub use statement::Statement;
 pub use volatility::VOLATILE;

@@ -3,18 +3,20 @@
 
 use std::sync::Arc;
 
-use types::{Sample, Type, Value};
+use serde::{Deserialize, Serialize};
+use types::{Result, Sample, Type, Value};
 
 use crate::{
-    AggregateCall, ColumnId, Expr, FileSource, OutputColumn, RowChange, Series, SortKey, WindowCall,
+    AggregateCall, ColumnId, Expr, FileSource, FunctionBinder, OutputColumn, RowChange, Series, SortKey,
+    WindowCall,
 };
 
 /// A table of the catalog, by its never reused number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TableId(pub u64);
 
 /// A column of a query: its name and type.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnInfo {
     /// Name for people: EXPLAIN and result headings.
     pub name: String,
@@ -25,7 +27,7 @@ pub struct ColumnInfo {
 }
 
 /// The columns of one query, by id.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnTable {
     columns: Vec<ColumnInfo>,
 }
@@ -59,7 +61,7 @@ impl ColumnTable {
 }
 
 /// What a scan reads.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ScanSource {
     /// A table of the catalog.
     Table {
@@ -79,7 +81,7 @@ pub enum ScanSource {
 }
 
 /// What is known of a common subplan's rows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MaterializedSource {
     /// Which of the query's common subplans.
     pub index: usize,
@@ -94,7 +96,7 @@ pub struct MaterializedSource {
 }
 
 /// The kinds of joins. `Left*` and `Right*` semi and anti joins give one side's columns only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum JoinKind {
     Inner,
     Left,
@@ -109,7 +111,7 @@ pub enum JoinKind {
 }
 
 /// A node of a logical plan with its inputs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LogicalPlan {
     /// `columns` pairs each id with the column's position in the source; `filters` are conjuncts over them.
     Scan { source: ScanSource, columns: Vec<(ColumnId, usize)>, filters: Vec<Expr> },
@@ -287,9 +289,57 @@ impl LogicalPlan {
     }
 }
 
+impl LogicalPlan {
+    /// Calls `see` on every expression of the plan with all that is in it, bodies of lambdas too.
+    pub fn visit_expressions(&self, see: &mut dyn FnMut(&Expr)) {
+        self.expressions().into_iter().for_each(|expr| expr.visit_all(see));
+        self.children().into_iter().for_each(|child| child.visit_expressions(see));
+    }
+    /// Gives functions of the host program that have no body those that the binder knows.
+    ///
+    /// # Errors
+    /// A function that is not known here, or has other types.
+    pub fn bind_functions(&mut self, binder: &mut FunctionBinder<'_>) -> Result<()> {
+        self.expressions_mut().into_iter().try_for_each(|expr| binder.bind(expr))?;
+        self.children_mut().into_iter().try_for_each(|child| child.bind_functions(binder))
+    }
+}
+
+impl LogicalQuery {
+    /// The query's own plan, its subqueries and all that it computes before.
+    pub fn plans(&self) -> impl Iterator<Item = &LogicalPlan> {
+        let common =
+            self.common.iter().flat_map(|c| std::iter::once(&c.base).chain(c.step.iter().map(|s| &s.plan)));
+        std::iter::once(&self.plan).chain(&self.subqueries).chain(common)
+    }
+    /// As `plans`, for changing them.
+    pub fn plans_mut(&mut self) -> impl Iterator<Item = &mut LogicalPlan> {
+        let common = self
+            .common
+            .iter_mut()
+            .flat_map(|c| std::iter::once(&mut c.base).chain(c.step.iter_mut().map(|s| &mut s.plan)));
+        std::iter::once(&mut self.plan).chain(&mut self.subqueries).chain(common)
+    }
+    /// Calls `see` on every expression of its plans with all that is in it, bodies of lambdas too.
+    pub fn visit_expressions(&self, see: &mut dyn FnMut(&Expr)) {
+        self.plans().for_each(|plan| plan.visit_expressions(see));
+    }
+    /// Whether running it again over the same data may give other rows.
+    pub fn is_volatile(&self) -> bool {
+        self.plans().any(LogicalPlan::is_volatile)
+    }
+    /// Gives functions of the host program that have no body those that the binder knows.
+    ///
+    /// # Errors
+    /// A function that is not known here, or has other types.
+    pub fn bind_functions(&mut self, binder: &mut FunctionBinder<'_>) -> Result<()> {
+        self.plans_mut().try_for_each(|plan| plan.bind_functions(binder))
+    }
+}
+
 /// A query whose rows are computed once, before those that read them: a common table expression that must not be computed
 /// twice, or a recursive one: `base` once, then `step` over the rows it was last given, until there are none.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommonQuery {
     /// The name, for EXPLAIN.
     pub name: String,
@@ -309,7 +359,7 @@ pub struct CommonQuery {
 }
 
 /// The second part of a recursive query.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The part that runs repeatedly.
     pub plan: LogicalPlan,
@@ -322,7 +372,7 @@ pub struct Step {
 }
 
 /// A whole query: its plan, its columns, and the scalar subqueries it needs first.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogicalQuery {
     /// The plan of the query's own rows.
     pub plan: LogicalPlan,

@@ -5,13 +5,14 @@
 //! query. Options that a statement leaves out are `None`; defaults are filled in by `engine`, which knows the state
 //! before.
 
+use serde::{Deserialize, Serialize};
 use types::Value;
 
 use crate::statement::ObjectName;
 use crate::{LogicalQuery, TableId};
 
 /// What is done to one row; as a number, a column of `Modification::query`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RowAction {
     Nothing = 0,
     Insert = 1,
@@ -41,7 +42,7 @@ impl RowAction {
 }
 
 /// The statement that causes the change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ModificationKind {
     Insert,
     Update,
@@ -50,7 +51,7 @@ pub enum ModificationKind {
 }
 
 /// ON CONFLICT: what counts as one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     /// Keys of the table, by its columns: a new row that agrees on one of them with another new row conflicts with it.
     pub keys: Vec<Vec<usize>>,
@@ -63,7 +64,7 @@ pub struct Conflict {
 /// Its columns, in order: the action, a `RowAction` as SMALLINT; the row that it is done to, a BIGINT reference as
 /// `row_reference` makes them, NULL for a row that is new; the table's columns as they shall be, each of its column's
 /// type, and absent for DELETE; and the columns of RETURNING.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modification {
     /// The table, as the statement names it.
     pub name: ObjectName,
@@ -74,7 +75,7 @@ pub struct Modification {
 }
 
 /// What becomes of the rows that say so: the table they are about, and how they are read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowChange {
     /// The statement's kind.
     pub kind: ModificationKind,

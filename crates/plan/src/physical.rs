@@ -3,20 +3,21 @@
 
 use std::sync::Arc;
 
-use types::{ColumnPredicate, PredicateTree, Sample, Type, Value};
+use serde::{Deserialize, Serialize};
+use types::{ColumnPredicate, PredicateTree, Result, Sample, Type, Value};
 
-use crate::{AggregateCall, Expr, FileSource, Pruning, Series, SortKey, TableId, WindowCall};
+use crate::{AggregateCall, Expr, FileSource, FunctionBinder, Pruning, Series, SortKey, TableId, WindowCall};
 
 /// A node's number within its plan: metrics are kept by it. Assigned parents first by `PhysicalPlan::number`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NodeId(pub u32);
 
 /// A filter that a join's build side fills and a scan applies (LIP).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FilterId(pub u32);
 
 /// A column that a node delivers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputColumn {
     /// The name that EXPLAIN and result headings show.
     pub name: String,
@@ -29,7 +30,7 @@ pub struct OutputColumn {
 }
 
 /// A node of a physical plan with its inputs and its estimates.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhysicalPlan {
     /// The node's number; 0 until `number` has run.
     pub id: NodeId,
@@ -44,7 +45,7 @@ pub struct PhysicalPlan {
 }
 
 /// Join kinds told by the sides' roles. `Probe*` keep or judge probe rows, `Build*` build rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PhysicalJoinKind {
     Inner,
     /// Unmatched probe rows come out with NULLs for the build side.
@@ -89,7 +90,7 @@ impl PhysicalJoinKind {
 }
 
 /// Where an output column of a join comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JoinOutput {
     /// The probe side's column at this position.
     Probe(usize),
@@ -100,7 +101,7 @@ pub enum JoinOutput {
 }
 
 /// Use of a runtime filter in a scan: rows whose `key` is not in the filter cannot survive the join above.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuntimeFilter {
     /// The filter, which a join above fills.
     pub filter: FilterId,
@@ -127,7 +128,7 @@ pub fn referenced_row(reference: i64) -> (u32, u32) {
 }
 
 /// An input column that holds references to rows of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowReference {
     /// Position of the references among the input's columns.
     pub column: usize,
@@ -138,7 +139,7 @@ pub struct RowReference {
 }
 
 /// Where an output column of a fetch comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FetchOutput {
     /// The input's column at this position.
     Input(usize),
@@ -147,7 +148,7 @@ pub enum FetchOutput {
 }
 
 /// What a node does. Expressions refer to the node's input by position; those of joins as their fields say.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PhysicalNode {
     /// Reads a table's blocks.
     TableScan {
@@ -365,6 +366,24 @@ impl PhysicalPlan {
                 .collect(),
             N::Unnest { lists, .. } => lists.iter_mut().collect(),
         }
+    }
+    /// Calls `see` on every expression of the plan with all that is in it, bodies of lambdas too.
+    pub fn visit_expressions(&self, see: &mut dyn FnMut(&Expr)) {
+        self.expressions().into_iter().for_each(|expr| expr.visit_all(see));
+        self.children().into_iter().for_each(|child| child.visit_expressions(see));
+    }
+    /// Whether running the plan again over the same data may give other rows.
+    pub fn is_volatile(&self) -> bool {
+        self.expressions().into_iter().any(Expr::is_volatile)
+            || self.children().into_iter().any(PhysicalPlan::is_volatile)
+    }
+    /// Gives functions of the host program that have no body those that the binder knows.
+    ///
+    /// # Errors
+    /// A function that is not known here, or has other types.
+    pub fn bind_functions(&mut self, binder: &mut FunctionBinder<'_>) -> Result<()> {
+        self.expressions_mut().into_iter().try_for_each(|expr| binder.bind(expr))?;
+        self.children_mut().into_iter().try_for_each(|child| child.bind_functions(binder))
     }
     /// Numbers the nodes from 0, parents first; returns how many there are.
     pub fn number(&mut self) -> u32 {

@@ -8,19 +8,22 @@
 
 use std::fmt;
 
-use types::{Field, Type};
+use serde::{Deserialize, Serialize};
+use types::{Error, Field, Result, SqlState, Type};
 
-use crate::{LogicalQuery, PhysicalPlan, RowChange};
+use crate::encoding::Document;
+use crate::validate::Computed;
+use crate::{Expr, FunctionBinder, LogicalQuery, PhysicalPlan, RowChange};
 
 /// Steps in the order in which they run; the last one is `Return` or `PlanAgain`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// What runs.
     pub steps: Vec<Step>,
 }
 
 /// A step of a program.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     /// Runs a plan and keeps its rows.
     Materialize(Box<Materialize>),
@@ -37,7 +40,7 @@ pub enum Step {
 }
 
 /// Rows that later plans read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Materialize {
     /// The heading that EXPLAIN prints above the plan.
     pub title: String,
@@ -50,7 +53,7 @@ pub struct Materialize {
 }
 
 /// The value of a scalar subquery.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bind {
     /// The heading that EXPLAIN prints above the plan.
     pub title: String,
@@ -61,7 +64,7 @@ pub struct Bind {
 }
 
 /// An INSERT, UPDATE, DELETE or MERGE in a WITH.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The rows that say what is changed, and where what RETURNING gives is kept.
     pub rows: Materialize,
@@ -70,7 +73,7 @@ pub struct Change {
 }
 
 /// A recursion: `base` once, then `step` over the rows that came last, until there are none or enough.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loop {
     /// The name of the query, for EXPLAIN.
     pub name: String,
@@ -91,7 +94,7 @@ pub struct Loop {
 }
 
 /// The number of rows that ends a loop.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Until {
     /// The loop ends when the rounds have given so many rows in all.
     pub rows: u64,
@@ -100,20 +103,20 @@ pub struct Until {
 }
 
 /// What of a query is left.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Remaining {
     /// The query, without the subqueries and common queries that have run.
     pub query: LogicalQuery,
-    /// How many scalar subqueries have run: the number of the first one that is left.
-    pub bound: usize,
-    /// How many common subplans have been taken out.
-    pub shared: Option<usize>,
+    /// The types of the values of the scalar subqueries that have run; the next one is numbered behind them.
+    pub bound: Vec<Type>,
+    /// Whether common subplans have been taken out.
+    pub shared: bool,
 }
 
 impl Remaining {
     /// A whole query, of which nothing has run.
     pub fn all(query: LogicalQuery) -> Self {
-        Remaining { query, bound: 0, shared: None }
+        Remaining { query, bound: vec![], shared: false }
     }
 }
 
@@ -124,7 +127,12 @@ impl Step {
             Step::Materialize(step) => vec![(step.title.clone(), &step.plan)],
             Step::Bind(step) => vec![(step.title.clone(), &step.plan)],
             Step::Change(step) => vec![(step.rows.title.clone(), &step.rows.plan)],
-            Step::Loop(step) => vec![(step.first_title(), &step.base), (step.next_title(), &step.step)],
+            Step::Loop(step) => {
+                let counted = step.until.as_ref().and_then(|until| until.counted.as_ref());
+                let counted = counted.map(|plan| (format!("recursive query {}, counted", step.name), plan));
+                let rounds = [(step.first_title(), &step.base), (step.next_title(), &step.step)];
+                rounds.into_iter().chain(counted).collect()
+            }
             Step::PlanAgain(_) => vec![],
             Step::Return(plan) => vec![("query".to_owned(), plan)],
         }
@@ -139,6 +147,122 @@ impl Loop {
     /// The heading of the plan of the other rounds.
     pub fn next_title(&self) -> String {
         format!("recursive query {}, repeated", self.name)
+    }
+}
+
+impl Program {
+    /// All expressions of the program's plans, those inside of others too.
+    pub fn visit_expressions(&self, see: &mut dyn FnMut(&Expr)) {
+        for step in &self.steps {
+            match step {
+                Step::PlanAgain(rest) => rest.query.visit_expressions(see),
+                step => step.plans().into_iter().for_each(|(_, plan)| plan.visit_expressions(see)),
+            }
+        }
+    }
+    /// Gives functions of the host program that have no body those that the binder knows.
+    ///
+    /// # Errors
+    /// A function that is not known here, or has other types.
+    pub fn bind_functions(&mut self, binder: &mut FunctionBinder<'_>) -> Result<()> {
+        self.steps.iter_mut().try_for_each(|step| match step {
+            Step::PlanAgain(rest) => rest.query.bind_functions(binder),
+            step => step.plans_mut().into_iter().try_for_each(|plan| plan.bind_functions(binder)),
+        })
+    }
+    /// Whether running it again over the same data may give other rows.
+    pub fn is_volatile(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::PlanAgain(rest) => rest.query.is_volatile(),
+            step => step.plans().into_iter().any(|(_, plan)| plan.is_volatile()),
+        })
+    }
+}
+
+/// A program can be trusted where its last step, and no other, ends it, and every plan is valid over what the steps before
+/// it leave.
+impl Document for Program {
+    const KIND: &'static str = "program";
+
+    fn validate(&self) -> Result<()> {
+        let Some((last, before)) = self.steps.split_last() else { return Err(invalid("it has no step")) };
+        for step in before {
+            step.validate()?;
+            if matches!(step, Step::PlanAgain(_) | Step::Return(_)) {
+                return Err(invalid("a step that ends it is not the last one"));
+            }
+        }
+        match last {
+            Step::PlanAgain(rest) => rest.query.validate_after(&rest.bound),
+            Step::Return(plan) => plan.validate(),
+            _ => Err(invalid("its last step does not end it")),
+        }
+    }
+}
+
+/// Slots of a program, at most: each takes memory before there are rows in it.
+const SLOTS_MAX: usize = 1 << 16;
+
+fn invalid(what: &str) -> Error {
+    Error::new(SqlState::DataCorrupted, format!("the program is not valid: {what}"))
+}
+
+fn slot(number: usize) -> Result<()> {
+    if number < SLOTS_MAX { Ok(()) } else { Err(invalid("a slot's number is too large")) }
+}
+
+/// The plan delivers columns of these types, if they are declared.
+fn delivers(plan: &PhysicalPlan, declared: Option<&[Field]>) -> Result<()> {
+    plan.validate_over(&Computed::default())?;
+    match declared {
+        Some(declared) if declared.len() != plan.output.len() => {
+            Err(invalid("a plan delivers another number of columns than is declared"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Step {
+    fn plans_mut(&mut self) -> Vec<&mut PhysicalPlan> {
+        match self {
+            Step::Materialize(step) => vec![&mut step.plan],
+            Step::Bind(step) => vec![&mut step.plan],
+            Step::Change(step) => vec![&mut step.rows.plan],
+            Step::Loop(step) => {
+                let counted = step.until.as_mut().and_then(|until| until.counted.as_mut());
+                [&mut step.base, &mut step.step].into_iter().chain(counted).collect()
+            }
+            Step::PlanAgain(_) => vec![],
+            Step::Return(plan) => vec![plan],
+        }
+    }
+
+    fn validate(&self) -> Result<()> {
+        match self {
+            Step::Materialize(step) => {
+                slot(step.slot)?;
+                delivers(&step.plan, step.declared.as_deref())
+            }
+            Step::Bind(step) if step.plan.output.len() != 1 => {
+                Err(invalid("a scalar subquery without one column"))
+            }
+            Step::Bind(step) => step.plan.validate(),
+            Step::Change(step) => {
+                slot(step.rows.slot)?;
+                delivers(&step.rows.plan, step.rows.declared.as_deref())
+            }
+            Step::Loop(step) => {
+                slot(step.working)?;
+                slot(step.result)?;
+                delivers(&step.base, Some(&step.declared))?;
+                delivers(&step.step, Some(&step.declared))?;
+                match step.until.as_ref().and_then(|until| until.counted.as_ref()) {
+                    Some(counted) => counted.validate(),
+                    None => Ok(()),
+                }
+            }
+            Step::PlanAgain(_) | Step::Return(_) => Ok(()),
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 //! A `Pruning` is implied by a filter: where it cannot hold, the filter cannot be TRUE. It is never evaluated on rows,
 //! so it may say less than the filter. Statistics that are missing or doubtful are given as `None` and prune nothing.
 
+use serde::{Deserialize, Serialize};
 use types::{Bound, ColumnPredicate, Value};
 
 /// A condition over a scan's fetched columns that statistics can refute.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Pruning {
     /// The column, by position among the fetched ones, and what its value has to satisfy.
     Column(usize, ColumnPredicate),
@@ -15,7 +16,7 @@ pub enum Pruning {
 }
 
 /// Bounds and counts of one column in a part of a file. What is not known is `None`; an open end bounds nothing.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Zone {
     /// No value is less; `None` when there is no known lower bound.
     pub min: Option<Value>,

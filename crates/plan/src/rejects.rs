@@ -1,91 +1,29 @@
-//! Records of files that could not be read, kept so that they can be looked at.
+//! Records of files that could not be read: how a scan treats them.
 //!
-//! A scan that leaves bad records out holds a `Rejects`; with a log the records are noted in it, each place once however
-//! often the file is read. Logs belong to a session.
+//! A plan says which log of the session they are noted in, and as which of its scans. The log itself is the session's, and
+//! readers are given it as the plan runs (crate `formats`).
 
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-/// Rejects that a log keeps; of what comes later only the number is known.
-const ROWS_MAX: usize = 1_000_000;
-
-/// Something that could not be read, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reject {
-    /// The file's path.
-    pub file: Arc<str>,
-    /// Counted from 1.
-    pub line: u64,
-    /// Where it begins in the file, from 0.
-    pub byte: u64,
-    /// Unless the record as a whole is at fault.
-    pub column: Option<Arc<str>>,
-    /// The text that could not be read.
-    pub text: String,
-    /// Why, as the error message says it.
-    pub cause: String,
-}
-
-/// What was rejected, by the number of the scan.
-#[derive(Debug, Default)]
-pub struct RejectLog {
-    scans: AtomicU64,
-    noted: Mutex<Noted>,
-}
-
-#[derive(Debug, Default)]
-struct Noted {
-    rows: Vec<(u64, Reject)>,
-    places: HashSet<(u64, Arc<str>, u64)>,
-    beyond: u64,
-}
-
-impl RejectLog {
-    /// Everything noted, in the order of scans, files and places, and how many more there were.
-    pub fn rows(&self) -> (Vec<(u64, Reject)>, u64) {
-        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rows = noted.rows.clone();
-        rows.sort_by(|(a, x), (b, y)| (a, &x.file, x.byte).cmp(&(b, &y.file, y.byte)));
-        (rows, noted.beyond)
-    }
-}
+use serde::{Deserialize, Serialize};
 
 /// How a scan treats records that it cannot read: it leaves them out, and notes them if there is a log.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejects {
-    scan: u64,
-    log: Option<Arc<RejectLog>>,
-}
-
-impl PartialEq for Rejects {
-    fn eq(&self, other: &Self) -> bool {
-        let log = |r: &Self| r.log.as_ref().map(Arc::as_ptr);
-        self.scan == other.scan && log(self) == log(other)
-    }
+    noted: Option<(Arc<str>, u64)>,
 }
 
 impl Rejects {
     /// Leaves records out without noting them.
     pub fn ignored() -> Self {
-        Rejects { scan: 0, log: None }
+        Rejects { noted: None }
     }
-    /// A scan of its own in the log.
-    pub fn noted(log: &Arc<RejectLog>) -> Self {
-        Rejects { scan: log.scans.fetch_add(1, Ordering::Relaxed) + 1, log: Some(log.clone()) }
+    /// Notes them in the log of that name, as those of its scan of that number.
+    pub fn noted(log: &str, scan: u64) -> Self {
+        Rejects { noted: Some((log.into(), scan)) }
     }
-    /// Whether there is a log: without one, the record's text and cause need not be made.
-    pub fn is_noted(&self) -> bool {
-        self.log.is_some()
-    }
-    /// Notes a record if there is a log: each place of a scan once, and beyond `ROWS_MAX` only the number.
-    pub fn note(&self, reject: Reject) {
-        let Some(log) = &self.log else { return };
-        let mut noted = log.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.rows.len() >= ROWS_MAX {
-            noted.beyond += 1;
-        } else if noted.places.insert((self.scan, reject.file.clone(), reject.byte)) {
-            noted.rows.push((self.scan, reject));
-        }
+    /// The log's name and the scan's number in it; `None` where records are left out without a note.
+    pub fn log(&self) -> Option<(&str, u64)> {
+        self.noted.as_ref().map(|(log, scan)| (&**log, *scan))
     }
 }

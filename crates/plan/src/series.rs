@@ -1,10 +1,11 @@
 //! Numbers in a row: what `generate_series` and `range` in FROM give.
 
+use serde::{Deserialize, Serialize};
 use types::{Physical, Type, Value};
 
 /// `first`, `first + step` and so on, `rows` of them, in the unit of the type's representation: a TIMESTAMP's in
 /// microseconds. The last one, and so every one, fits the representation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// The first value.
     pub first: i64,
@@ -34,6 +35,18 @@ impl Series {
         let fits =
             rows == 0 || (low..=high).contains(&first) && (low..=high).contains(&series.value(rows - 1));
         fits.then_some(series)
+    }
+
+    /// Whether every value fits the type, which is one that numbers in a row can have.
+    pub(crate) fn is_valid(&self) -> bool {
+        let range = match self.ty.physical() {
+            Physical::I32 | Physical::I64 => types::cast::physical_range(self.ty.physical()),
+            _ => None,
+        };
+        let Some((low, high)) = range else { return false };
+        let last = i128::from(self.rows).checked_sub(1);
+        let fits = |at: i128| (low..=high).contains(&self.value(at));
+        self.rows == 0 || (fits(0) && last.is_some_and(fits))
     }
 
     fn value(&self, at: i128) -> i128 {

@@ -5,13 +5,14 @@
 //! open sets of names (WITH, COPY, ATTACH) travel as pairs of name and text and are checked where they are used.
 //! Statements about rows, sequences and transactions have their own types in `modification`.
 
+use serde::{Deserialize, Serialize};
 use types::{Field, ReferentialAction, Value};
 
 use crate::modification::{AlterSequence, CreateSequence, Identity, Modification, TransactionCommand};
 use crate::{FileSource, LogicalQuery, TableId};
 
 /// A possibly qualified name; `schema` is `None` when the text had none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectName {
     /// The schema; `None` to use the search path.
     pub schema: Option<String>,

@@ -3,12 +3,13 @@
 //! A window node orders its input by partition keys and order keys once, and evaluates all its calls over that order.
 //! A call whose own ORDER BY is a prefix of the node's shares the node's sort: `peers` says how many keys are its own.
 
+use serde::{Deserialize, Serialize};
 use types::Type;
 
 use crate::{AggregateFunction, Expr};
 
 /// A window function; its arguments belong to the call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WindowFunction {
     RowNumber,
     Rank,
@@ -52,7 +53,7 @@ impl WindowFunction {
 }
 
 /// What a frame's offsets count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FrameUnit {
     /// Single rows.
     Rows,
@@ -63,7 +64,7 @@ pub enum FrameUnit {
 }
 
 /// One end of a frame.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FrameBound {
     /// The partition's first row as a start, its last as an end.
     Unbounded,
@@ -77,7 +78,7 @@ pub enum FrameBound {
 }
 
 /// Rows taken out of a frame again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Exclusion {
     #[default]
     NoOthers,
@@ -89,7 +90,7 @@ pub enum Exclusion {
 }
 
 /// The rows of the partition that a call sees from one row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     /// What the bounds' offsets count.
     pub unit: FrameUnit,
@@ -133,7 +134,7 @@ impl Frame {
 
 /// One call of a window node. Result types are those of `AggregateCall` for aggregates; ranks and counts are BIGINT,
 /// `percent_rank` and `cume_dist` DOUBLE, the rest have their argument's type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WindowCall {
     /// The function.
     pub function: WindowFunction,

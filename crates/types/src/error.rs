@@ -6,11 +6,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A result with a user-facing [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Where in a statement's text a fault lies: 1-based line and column, and the byte offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// From 1.
     pub line: u32,

@@ -32,6 +32,7 @@ pub mod switch;
 pub mod time_tz;
 pub mod units;
 pub mod value;
+pub mod written;
 pub mod zone;
 
 pub use error::{Error, Position, Result, SqlState};

@@ -6,15 +6,41 @@
 //! many strings at once for `required` or `literals`. Matching takes bytes and expects UTF-8.
 
 use memchr::memmem::Finder;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A compiled LIKE pattern. Matching is on bytes; `_` steps over one UTF-8 character.
 #[derive(Debug)]
 pub struct LikePattern {
     text: String,
+    escape: Option<char>,
     /// Pieces between unescaped `%`; the first is anchored at the start, the last at the end.
     pieces: Vec<Piece>,
     /// A pattern without any `%` matches the whole string against its single piece.
     whole: bool,
+}
+
+/// Patterns are what they are made of.
+impl PartialEq for LikePattern {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.text, self.escape) == (&other.text, other.escape)
+    }
+}
+
+impl Eq for LikePattern {}
+
+/// The text and the escape character; reading compiles them anew.
+impl Serialize for LikePattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&self.text, self.escape).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for LikePattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (text, escape) = <(String, Option<char>)>::deserialize(deserializer)?;
+        LikePattern::new(&text, escape)
+            .ok_or_else(|| serde::de::Error::custom("a LIKE pattern that ends with its escape character"))
+    }
 }
 
 #[derive(Debug)]
@@ -23,15 +49,6 @@ struct Piece {
     symbols: Vec<Option<u8>>,
     /// Present when the piece has no `_`.
     fixed: Option<Finder<'static>>,
-}
-
-/// Patterns are equal when they match the same: the escape character is in the pieces, not in the text.
-impl PartialEq for LikePattern {
-    fn eq(&self, other: &Self) -> bool {
-        let symbols =
-            |pattern: &Self| pattern.pieces.iter().map(|piece| piece.symbols.clone()).collect::<Vec<_>>();
-        self.text == other.text && self.whole == other.whole && symbols(self) == symbols(other)
-    }
 }
 
 impl Piece {
@@ -187,7 +204,7 @@ impl LikePattern {
             .filter(|(i, p)| *i == 0 || *i == last || !p.is_empty())
             .map(|(_, p)| Piece::new(p))
             .collect();
-        Some(LikePattern { text: pattern.to_owned(), pieces, whole })
+        Some(LikePattern { text: pattern.to_owned(), escape, pieces, whole })
     }
 
     /// The pattern as it was given.

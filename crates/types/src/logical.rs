@@ -9,6 +9,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::bits::BITS_MAX;
 use crate::nested::NestedId;
 
@@ -294,7 +296,7 @@ impl fmt::Display for Type {
 }
 
 /// A named, typed column of a table or a result.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Field {
     /// As declared, without quotes.
     pub name: String,
@@ -312,7 +314,7 @@ impl Field {
 }
 
 /// An ordered list of columns; a clone shares it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     fields: Arc<[Field]>,
 }

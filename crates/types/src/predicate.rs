@@ -7,10 +7,12 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{LikePattern, Value};
 
 /// SQL's six comparison operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Comparison {
     Equal,
     NotEqual,
@@ -67,7 +69,7 @@ impl Comparison {
 }
 
 /// One end of a range.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// Not NULL, in the physical form of the column.
     pub value: Value,
@@ -76,7 +78,7 @@ pub struct Bound {
 }
 
 /// A condition on one column, in a form that a block can evaluate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ColumnPredicate {
     /// Between the bounds, each optional; equality is a range of one value.
     Range {
@@ -99,7 +101,7 @@ pub enum ColumnPredicate {
 }
 
 /// AND and OR over conditions on columns, which are named by number.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PredicateTree {
     /// A predicate on a column.
     Leaf(usize, ColumnPredicate),

@@ -3,6 +3,8 @@
 //! Every number has a place on a line of 2^64, and a sample is all that lie before a point. So a sample of 10 % is
 //! part of the one of 20 % with the same seed, and no order of evaluation changes it.
 
+use serde::{Deserialize, Serialize};
+
 /// The place of a number on the line of 2^64, by the finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable
 /// Pseudorandom Number Generators", 2014) over number and seed.
 pub fn place(number: u64, seed: u64) -> u64 {
@@ -18,14 +20,14 @@ fn mix(mut h: u64) -> u64 {
 }
 
 /// What a sample chooses: single rows (BERNOULLI), or whole blocks (SYSTEM).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SampleOf {
     Rows,
     Blocks,
 }
 
 /// A share of a table's rows or blocks.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// What is chosen.
     pub of: SampleOf,

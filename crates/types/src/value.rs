@@ -6,12 +6,16 @@
 //! width. The hash agrees with that equality.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
+
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Physical, Type};
 
 /// One scalar in the physical form of its type, which it does not carry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Value {
     Null,
     Bool(bool),
@@ -22,7 +26,34 @@ pub enum Value {
     F32(f32),
     F64(f64),
     /// UTF-8 text or raw bytes.
+    #[serde(serialize_with = "write_bytes", deserialize_with = "read_bytes")]
     Bytes(Arc<[u8]>),
+}
+
+/// As bytes, which formats hold in one piece, not as a list of numbers.
+fn write_bytes<S: Serializer>(bytes: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(bytes)
+}
+
+fn read_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[u8]>, D::Error> {
+    struct Bytes;
+    impl<'de> Visitor<'de> for Bytes {
+        type Value = Arc<[u8]>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("bytes")
+        }
+        fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Arc<[u8]>, E> {
+            Ok(bytes.into())
+        }
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut items: A) -> Result<Arc<[u8]>, A::Error> {
+            let mut bytes = Vec::new();
+            while let Some(byte) = items.next_element()? {
+                bytes.push(byte);
+            }
+            Ok(bytes.into())
+        }
+    }
+    deserializer.deserialize_bytes(Bytes)
 }
 
 impl Value {

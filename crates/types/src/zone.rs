@@ -12,6 +12,7 @@ use std::cell::Cell;
 
 use chrono::{DateTime, Datelike, Offset, TimeZone};
 use chrono_tz::{OffsetComponents, OffsetName, TZ_VARIANTS, Tz};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, is_leap};
 use crate::{Error, Result, SqlState, names};
@@ -30,6 +31,20 @@ pub enum Zone {
     Fixed(i32),
     /// A zone of the IANA database.
     Named(Tz),
+}
+
+/// By its name, which `parse` reads.
+impl Serialize for Zone {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Zone {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Zone::parse(&name).ok_or_else(|| serde::de::Error::custom("an unknown time zone"))
+    }
 }
 
 /// Abbreviations that are no names of the database, with hours east of Greenwich, as PostgreSQL reads them.

@@ -131,6 +131,7 @@ impl Session {
         purpose: Purpose,
         parts: &mut Vec<Part>,
     ) -> Result<Prepared> {
+        self.check_reading(&query)?;
         let mut execution = Execution::new(self, relations, purpose, parts);
         let mut planning = Duration::ZERO;
         let mut rest = Remaining::all(query);
@@ -199,7 +200,8 @@ impl<'a> Execution<'a> {
     fn planned(&self, rest: Remaining) -> Result<Program> {
         let statistics = SnapshotStatistics::new(self.relations.snapshot());
         let settings = self.session.settings().optimizer.clone();
-        optimizer::program(rest, &self.known, &statistics, &settings)
+        let program = optimizer::program(rest, &self.known, &statistics, &settings)?;
+        self.session.program_as_read(program)
     }
 
     /// Runs the steps of a program up to its last one.

@@ -10,7 +10,7 @@ mod error;
 mod external;
 mod operator;
 
-pub use external::{ExternalBody, ExternalCode};
+pub use external::{ExternalCode, keep};
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -78,6 +78,9 @@ impl LibraryCall {
         constants: &[Option<Value>],
         ty: Type,
     ) -> Result<Self> {
+        if !own::gives(name, arguments, ty) {
+            return Err(Error::internal(format!("function {name} gives no {ty}")));
+        }
         let kind = if let Some(operator) = operator::TextOperator::named(name) {
             if arguments.len() != 2 {
                 return Err(Error::internal(format!("operator {name} takes two arguments")));
@@ -111,13 +114,13 @@ impl LibraryCall {
     }
     /// A call of the host program's function, at its place in the statement's text.
     pub(crate) fn external(function: &Arc<ExternalFunction>, place: Option<Position>, ty: Type) -> Self {
-        let call = external::ExternalCall { function: function.clone(), place };
+        let call = external::ExternalCall::new(function, place);
         LibraryCall { name: function.name.clone(), kind: Kind::External(call), ty }
     }
     /// Whether two calls with equal arguments give the same.
     pub(crate) fn same(&self, other: &LibraryCall) -> bool {
         let alike = match (&self.kind, &other.kind) {
-            (Kind::External(a), Kind::External(b)) => Arc::ptr_eq(&a.function, &b.function),
+            (Kind::External(a), Kind::External(b)) => a.function.is_same(&b.function),
             (Kind::External(_), _) | (_, Kind::External(_)) => false,
             _ => self.name == other.name && self.body() == other.body(),
         };

@@ -34,6 +34,7 @@ use plan::functions::{
     ENUM_RANGE, FITTED_CHAR, FITTED_VARCHAR, GLOB, LIST_OF_LENGTH, ORDERED_ROW, PAIR, ROW_VALUE,
     TRY_LIST_OF_LENGTH,
 };
+use plan::functions::{INTERVAL_GREATEST, INTERVAL_LEAST};
 use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value, stop};
 use vector::{Data, Vector, VectorBuilder};
@@ -241,19 +242,39 @@ pub(crate) fn kernel_of(name: &str) -> Option<Kernel> {
 
 /// Whether these are arguments of one of its signatures: the library may have a function of the same name, with more.
 pub(crate) fn takes(name: &str, arguments: &[Type]) -> bool {
+    fitting(name, arguments).next().is_some()
+}
+
+/// Whether a call of a function gives that type: a plan from elsewhere may say anything. Functions that are not declared
+/// here are bound to their arguments' types, which refuses what does not fit.
+pub(crate) fn gives(name: &str, arguments: &[Type], ty: Type) -> bool {
+    // These take and give labels of an enum likewise.
+    let of_any_type =
+        [INTERVAL_GREATEST, INTERVAL_LEAST].contains(&name) && arguments.iter().all(|a| *a == ty);
+    let mut own = fitting(name, arguments).peekable();
+    own.peek().is_none()
+        || own.any(|signature| match signature.gives {
+            // Such a call's type is the caller's to say.
+            Gives::Is(Type::Null) => true,
+            Gives::Is(gives) if gives.is_decimal() => ty.is_decimal(),
+            Gives::Is(gives) => gives.physical() == ty.physical() || of_any_type,
+            Gives::First => arguments.first().is_some_and(|first| first.physical() == ty.physical()),
+        })
+}
+
+/// The signatures that take these arguments.
+fn fitting<'a>(name: &str, arguments: &'a [Type]) -> impl Iterator<Item = &'static Signature> + 'a {
     let suits = |takes: Takes, ty: Type| match takes {
         Takes::Any => true,
         Takes::Integer => ty.is_integer(),
         Takes::Number => ty.is_numeric() || ty == Type::Null,
         Takes::Is(wanted) => ty == wanted || (ty.is_text() && wanted.is_text()),
     };
-    functions::signatures(name).iter().any(|s| {
-        let least = s.takes.len() - s.optional;
+    functions::signatures(name).iter().filter(move |signature| {
+        let least = signature.takes.len() - signature.optional;
+        let taken = |at: usize| signature.takes.get(at).copied().or(signature.rest);
         arguments.len() >= least
-            && arguments
-                .iter()
-                .enumerate()
-                .all(|(at, ty)| s.takes.get(at).copied().or(s.rest).is_some_and(|t| suits(t, *ty)))
+            && arguments.iter().enumerate().all(|(at, ty)| taken(at).is_some_and(|takes| suits(takes, *ty)))
     })
 }
 

@@ -9,17 +9,18 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use plan::{FileSource, Rejects};
+use plan::FileSource;
 use types::{Error, Field, Result, SqlState};
 use vector::Batch;
 
 use super::record::{Keys, Malformed};
 use super::{FIRST_LINE_BYTES, Layout, layout_of};
 use crate::input::Input;
+use crate::rejects::Rejecting;
 use crate::text::{
     BadValue, Dialect, Fields, Forms, Lines, Place, Span, bad_value, range_bytes, shown, value_cause,
 };
-use crate::{Decoded, Environment, Reader, Window};
+use crate::{Decoded, Environment, Reader, RejectLogs, Window};
 
 /// What is read more of a line that goes on behind its range.
 const EXTENSION_BYTES: u64 = 1 << 20;
@@ -44,7 +45,7 @@ pub struct JsonFiles {
     order: Vec<usize>,
     keys: Keys,
     forms: Forms,
-    rejects: Option<Rejects>,
+    rejects: Option<Rejecting>,
     record_bytes_max: usize,
     batch_rows: usize,
 }
@@ -56,11 +57,14 @@ impl JsonFiles {
         source: &FileSource,
         columns: &[usize],
         batch_rows: usize,
+        logs: &RejectLogs,
     ) -> Result<Self> {
-        Self::with_range(environment, source, columns, batch_rows, None)
+        let mut files = Self::with_range(environment, source, columns, batch_rows, None)?;
+        files.rejects = source.text.rejects.as_ref().map(|rejects| Rejecting::of(rejects, logs));
+        Ok(files)
     }
 
-    /// As `open`, with ranges of so many bytes.
+    /// As `open`, with ranges of so many bytes and no logs.
     pub(crate) fn with_range(
         environment: &Environment,
         source: &FileSource,
@@ -106,7 +110,7 @@ impl JsonFiles {
             slots,
             order,
             forms: Forms::of(&source.text)?,
-            rejects: source.text.rejects.clone(),
+            rejects: source.text.rejects.as_ref().map(|r| Rejecting::of(r, &RejectLogs::new())),
             record_bytes_max: source.text.record_bytes_max,
             batch_rows: batch_rows.max(1),
         })

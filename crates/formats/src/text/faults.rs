@@ -5,13 +5,13 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plan::{Reject, Rejects};
 use types::{Error, Field, SqlState, Type};
 
 use super::dialect::Dialect;
 use super::reader::text_begin;
 use super::split::Fault;
 use crate::input::Input;
+use crate::rejects::{Reject, Rejecting};
 
 const STEP_BYTES: u64 = 1 << 20;
 const UNKNOWN: u64 = u64::MAX;
@@ -130,7 +130,7 @@ impl<'a> Place<'a> {
     }
 
     /// Notes a record that is left out, if rejects are to be kept; `place` is the byte at fault.
-    pub fn reject(&self, rejects: &Rejects, place: u64, column: Option<&str>, text: &[u8], cause: String) {
+    pub fn reject(&self, rejects: &Rejecting, place: u64, column: Option<&str>, text: &[u8], cause: String) {
         if rejects.is_noted() {
             rejects.note(Reject {
                 file: self.input.path.clone(),

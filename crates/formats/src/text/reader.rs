@@ -9,8 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use plan::FileSource;
 use plan::file::{RECORD_BYTES_MAX, TextOptions};
-use plan::{FileSource, Rejects};
 use types::{Field, Result};
 use vector::Batch;
 
@@ -20,7 +20,8 @@ use super::parse::Stretch;
 use super::split::{append_marks, next_record};
 use crate::encoding::{is_marked_utf16, unsaid_utf16};
 use crate::input::Input;
-use crate::{Decoded, Environment, Reader, Window};
+use crate::rejects::Rejecting;
+use crate::{Decoded, Environment, Reader, RejectLogs, Window};
 
 const RANGE_BYTES_MIN: u64 = 1 << 20;
 const RANGE_BYTES_MAX: u64 = 4 << 20;
@@ -73,7 +74,7 @@ pub struct TextFiles {
     /// Records that are too short end in NULLs.
     pub(super) null_padding: bool,
     /// Where bad records are noted; without it the first one is an error.
-    pub(super) rejects: Option<Rejects>,
+    pub(super) rejects: Option<Rejecting>,
     /// Ranges cannot be told apart: files are read whole.
     sequential: bool,
     /// All columns of the source, by position in a record.
@@ -93,11 +94,14 @@ impl TextFiles {
         source: &FileSource,
         columns: &[usize],
         batch_rows: usize,
+        logs: &RejectLogs,
     ) -> Result<Self> {
-        Self::with_range(environment, source, columns, batch_rows, None)
+        let mut files = Self::with_range(environment, source, columns, batch_rows, None)?;
+        files.rejects = source.text.rejects.as_ref().map(|rejects| Rejecting::of(rejects, logs));
+        Ok(files)
     }
 
-    /// As `open`, with ranges of so many bytes.
+    /// As `open`, with ranges of so many bytes and no logs.
     pub(crate) fn with_range(
         environment: &Environment,
         source: &FileSource,
@@ -153,7 +157,7 @@ impl TextFiles {
             header_names: text.header_names.clone(),
             first_path: source.paths.first().cloned().unwrap_or_default(),
             null_padding: text.null_padding,
-            rejects: text.rejects.clone(),
+            rejects: text.rejects.as_ref().map(|r| Rejecting::of(r, &RejectLogs::new())),
             sequential,
             fields: source.schema.fields().to_vec(),
             slots,

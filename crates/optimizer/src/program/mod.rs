@@ -17,7 +17,7 @@ use plan::{
     ColumnId, CommonQuery, Expr, ExprKind, LogicalPlan, LogicalQuery, MaterializedSource, PhysicalPlan,
     ScanSource,
 };
-use types::{Error, Field, Result, Value};
+use types::{Error, Field, Result, Type, Value};
 
 use crate::rules::common_subplans::share;
 use crate::{Settings, Statistics, optimize_plan};
@@ -40,23 +40,17 @@ pub fn program(
 ) -> Result<Program> {
     let Remaining { mut query, bound, shared } = rest;
     let mut steps = Vec::new();
-    let shared = match shared {
-        Some(shared) => shared,
-        None => {
-            let plans = share(&mut query, statistics, settings)?;
-            let count = plans.len();
-            for (number, mut plan) in plans.into_iter().enumerate() {
-                plan.number();
-                let title = format!("common subplan {number}");
-                // Queries that run before have the first slots.
-                let slot = query.materialized + number;
-                steps.push(Step::Materialize(Box::new(Materialize { title, plan, slot, declared: None })));
-            }
-            count
+    if !shared {
+        // Queries that run before have the first slots.
+        for (number, mut plan) in share(&mut query, statistics, settings)?.into_iter().enumerate() {
+            plan.number();
+            let title = format!("common subplan {number}");
+            let slot = query.materialized + number;
+            steps.push(Step::Materialize(Box::new(Materialize { title, plan, slot, declared: None })));
         }
-    };
-    let mut planner =
-        Maker { query, bound, shared, known, statistics, settings, steps, made: Made::default() };
+        query.materialized += steps.len();
+    }
+    let mut planner = Maker { query, bound, known, statistics, settings, steps, made: Made::default() };
     planner.made.slots.extend(planner.steps.iter().filter_map(slot_of));
     planner.make()?;
     Ok(Program { steps: planner.steps })
@@ -80,9 +74,8 @@ struct Made {
 
 struct Maker<'a> {
     query: LogicalQuery,
-    /// Scalar subqueries that have a step, in this program or before it.
-    bound: usize,
-    shared: usize,
+    /// The types of the scalar subqueries that have a step, in this program or before it.
+    bound: Vec<Type>,
     known: &'a Known,
     statistics: &'a dyn Statistics,
     settings: &'a Settings,
@@ -126,7 +119,7 @@ impl Maker<'_> {
     /// When the rounds of a recursion, which is no longer among the common queries, have given enough.
     fn until_of(&self, common: &CommonQuery) -> Option<until::Until> {
         let step = common.step.as_ref()?;
-        until::until(common.result, step.working, &self.query, self.bound)
+        until::until(common.result, step.working, &self.query, self.bound.len())
     }
 
     /// Whether planning these is better done once the steps so far have run.
@@ -134,13 +127,14 @@ impl Maker<'_> {
         if self.steps.is_empty() {
             return false;
         }
-        let values = self.bound - self.made.values..self.bound;
+        let bound = self.bound.len();
+        let values = bound - self.made.values..bound;
         plans.iter().any(|plan| depends(plan, &self.made.slots, &values))
     }
 
     fn plan_again(&mut self) -> Result<()> {
         let query = std::mem::replace(&mut self.query, empty());
-        let rest = Remaining { query, bound: self.bound, shared: Some(self.shared) };
+        let rest = Remaining { query, bound: std::mem::take(&mut self.bound), shared: true };
         self.steps.push(Step::PlanAgain(Box::new(rest)));
         Ok(())
     }
@@ -167,9 +161,9 @@ impl Maker<'_> {
         let limited = LogicalPlan::Limit { input: Box::new(plan), offset: 0, count: Some(2) };
         let plan = self.planned(limited, &[id])?;
         let ty = self.query.columns.get(id).ty;
-        let title = format!("subquery {}", self.bound);
+        let title = format!("subquery {}", self.bound.len());
         self.steps.push(Step::Bind(Box::new(Bind { title, plan, ty })));
-        self.bound += 1;
+        self.bound.push(ty);
         self.made.values += 1;
         Ok(())
     }
