@@ -50,7 +50,10 @@ fn add(graph: &mut Graph, expression: &Expr) -> Result<NodeId> {
             return Err(Error::internal(format!("subquery #{} was not replaced by its value", id.0)));
         }
         K::Parameter(parameter) => {
-            return Err(Error::internal(format!("parameter ${} was not replaced by its value", parameter.number)));
+            return Err(Error::internal(format!(
+                "parameter ${} was not replaced by its value",
+                parameter.number
+            )));
         }
         K::Input(position) => Operation::Input(*position),
         K::Literal(value) => Operation::Literal(value.clone()),

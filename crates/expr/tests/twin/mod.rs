@@ -11,7 +11,12 @@ pub fn evaluate(expression: &Expr, row: &[Value]) -> Result<Value> {
     Ok(match &expression.kind {
         K::Input(at) => row[*at].clone(),
         K::Literal(value) => value.clone(),
-        K::Column(_) | K::ScalarSubquery(_) | K::Parameter(_) | K::Lambda(_) | K::Library { .. } | K::External { .. } => {
+        K::Column(_)
+        | K::ScalarSubquery(_)
+        | K::Parameter(_)
+        | K::Lambda(_)
+        | K::Library { .. }
+        | K::External { .. } => {
             unreachable!("not generated")
         }
         K::Compare { op, left, right } => {

@@ -67,7 +67,11 @@ pub(crate) fn codes(
     let PhysicalNode::TableScan { .. } = &input.node else { return None };
     let settings = circumstances.settings;
     let few = plan.estimated_rows <= CELL_GROUPS_EXPECTED_MAX.max(GROUPS_EXPECTED_MAX);
-    if !settings.switches.aggregates_on_codes || !settings.switches.predicates_on_codes || !few || !edges.is_fused(input.id) {
+    if !settings.switches.aggregates_on_codes
+        || !settings.switches.predicates_on_codes
+        || !few
+        || !edges.is_fused(input.id)
+    {
         return None;
     }
     keys(groups)?;

@@ -208,7 +208,8 @@ pub(crate) fn partitions_left(plan: &PhysicalPlan, query: &QueryContext) -> Resu
         return Ok(None);
     };
     let table = query.table(*table)?;
-    let Some(partitioning) = table.partitioning.as_ref().filter(|_| query.settings.switches.block_skipping) else {
+    let Some(partitioning) = table.partitioning.as_ref().filter(|_| query.settings.switches.block_skipping)
+    else {
         return Ok(None);
     };
     let tree = tree_of(predicates, trees).renumbered(&|at| columns[at]);

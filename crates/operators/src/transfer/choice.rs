@@ -80,7 +80,11 @@ fn cut(joins: &[&PhysicalPlan], settings: &ExecutionSettings, room: u64, chosen:
     let mut held = 0.0;
     for (at, (probe, table)) in sides.iter().enumerate() {
         let kept = bytes(probe);
-        if at > 0 && held + table > fits && kept + table <= fits && may_wait(joins[at], settings.runtime_filters) {
+        if at > 0
+            && held + table > fits
+            && kept + table <= fits
+            && may_wait(joins[at], settings.runtime_filters)
+        {
             let threads = workorder::parallelism() as f64;
             let unit = settings.transfer_bytes as f64;
             let memory = kept * model::per_byte(UnitOfTransfer::Table, unit, unit, threads, &constants);

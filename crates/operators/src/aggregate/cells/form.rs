@@ -171,7 +171,12 @@ fn is_repeatable(expression: &Expr) -> bool {
     expression.visit(&mut |e| {
         repeatable &= !matches!(
             e.kind,
-            K::Library { .. } | K::External { .. } | K::Lambda(_) | K::ScalarSubquery(_) | K::Parameter(_) | K::Column(_)
+            K::Library { .. }
+                | K::External { .. }
+                | K::Lambda(_)
+                | K::ScalarSubquery(_)
+                | K::Parameter(_)
+                | K::Column(_)
         );
     });
     repeatable
