@@ -32,7 +32,7 @@ fn written(path: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// Name under which it is one with others, options besides, a value that changes what is written, one that is
 /// refused, and whether a folder is there that COPY wrote.
-const CASES: [(&str, &str, &str, &str, bool); 11] = [
+const CASES: [(&str, &str, &str, &str, bool); 13] = [
     ("compression", "", "none", "rar", false),
     ("partition_by", "", "(b)", "(nothing)", false),
     ("overwrite", ", PARTITION_BY (b)", "true", "maybe", true),
@@ -44,9 +44,12 @@ const CASES: [(&str, &str, &str, &str, bool); 11] = [
     ("quote", ", DELIMITER 'x'", "'|'", "'ab'", false),
     ("escape", ", DELIMITER 'x', QUOTE '1'", "'2'", "'ab'", false),
     ("force_quote", "", "(c)", "(nothing)", false),
+    ("dateformat", "", "'%d.%m.%Y'", "''", false),
+    ("timestampformat", "", "'%d.%m.%Y %H'", "''", false),
 ];
 
-const QUERY: &str = "SELECT i AS a, i % 3 AS b, CASE WHEN i > 5 THEN 'x' END AS c FROM range(1000) AS t(i)";
+const QUERY: &str = "SELECT i AS a, i % 3 AS b, CASE WHEN i > 5 THEN 'x' END AS c, DATE '2024-01-01' + i::INTEGER AS d, \
+                     TIMESTAMP '2024-01-01' + i * INTERVAL '1 hour' AS e FROM range(1000) AS t(i)";
 
 #[test]
 fn every_option_changes_what_is_written() {
@@ -128,7 +131,7 @@ fn what_is_no_option_is_refused_by_name() {
         ("FORMAT csv, DELIM ';', SEP ','", "more than once"),
         ("FORMAT parquet, HEADER", "it is for csv, tsv"),
         ("FORMAT csv, ROW_GROUP_SIZE 5", "it is for parquet"),
-        ("FORMAT csv, DATEFORMAT '%d'", "strftime"),
+        ("FORMAT parquet, DATEFORMAT '%d'", "it is for csv"),
         ("FORMAT csv, FORCE_QUOTE (nowhere)", "nowhere"),
         ("FORMAT csv, FORCE_QUOTE", "a list of columns"),
         ("FORMAT csv, QUOTE '', FORCE_QUOTE *", "needs a QUOTE"),
@@ -194,4 +197,28 @@ fn values_between_any_quotes_are_read_back() {
         let sql = format!("SELECT * FROM read_csv('{path}', {types}, {read}) ORDER BY id");
         assert_eq!(shown(&sql), wanted, "{write}");
     }
+}
+
+#[test]
+fn moments_are_written_in_the_forms_that_are_asked_for() {
+    let (session, folder) = (session(), Folder::new("forms"));
+    let rows = "SELECT * FROM (VALUES (DATE '2024-03-05', TIMESTAMP '2024-03-05 14:30', 2), (DATE '2024-12-31', NULL, 3), \
+                (NULL, NULL, 1)) AS t(d, m, n) ORDER BY n, d LIMIT 2";
+    let written = |options: &str, name: &str| {
+        let path = folder.path(name);
+        session.query(&format!("COPY ({rows}) TO '{path}' ({options})")).expect(options);
+        fs::read_to_string(&path).expect("a file")
+    };
+    let both = "DATEFORMAT '%d/%m/%Y', TIMESTAMPFORMAT '%Y%m%d %H'";
+    let csv = written(&format!("FORMAT csv, {both}"), "csv");
+    assert_eq!(csv, "d,m,n\n,,1\n05/03/2024,20240305 14,2\n");
+    let json = written(&format!("FORMAT ndjson, {both}"), "json");
+    assert!(json.contains(r#""d": "05/03/2024", "m": "20240305 14", "n": 2"#), "{json}");
+    let plain = written("FORMAT csv", "plain");
+    assert_eq!(written("FORMAT csv, TIMESTAMPFORMAT iso", "iso"), plain);
+    // A key of the order is the date, not its text.
+    let path = folder.path("order");
+    let copy = "COPY (SELECT d FROM (VALUES (DATE '2024-03-05'), (DATE '2023-12-31')) AS t(d) ORDER BY d)";
+    session.query(&format!("{copy} TO '{path}' (FORMAT csv, DATEFORMAT '%d')")).expect("a file");
+    assert_eq!(fs::read_to_string(&path).expect("a file"), "d\n31\n05\n");
 }

@@ -22,6 +22,7 @@ impl Session {
         &self,
         procedure: &str,
         arguments: &[(Option<String>, Value, Type)],
+        relations: &SessionRelations,
     ) -> Result<ResultSet> {
         let procedure = procedure.to_ascii_lowercase();
         if let Some(done) = self.call_upkeep(&procedure, arguments) {
@@ -36,7 +37,7 @@ impl Session {
         if let Some(done) = self.call_trace(&procedure, arguments) {
             return done;
         }
-        if let Some(done) = self.call_query_control(&procedure, arguments) {
+        if let Some(done) = self.call_query_control(&procedure, arguments, relations) {
             return done;
         }
         if let Some(done) = self.call_alter_role(&procedure, arguments) {

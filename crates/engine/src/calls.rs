@@ -16,7 +16,7 @@ use types::{Error, Result, SqlState, zone};
 use crate::Session;
 use crate::run::cancelled;
 use crate::session::Tick;
-use crate::statement;
+use crate::statement::{self, StatementContext};
 
 impl Session {
     /// Does what the host asks for under the session's signal and deadline, from the first look at a text to the end
@@ -61,11 +61,15 @@ impl Session {
 
     /// Whether the calling thread is in the midst of a statement, which asks for another one.
     fn is_inside(&self) -> bool {
-        statement::current().is_some() || self.database.shared.scheduler.is_inside_order()
+        statement::enclosing().is_some() || self.database.shared.scheduler.is_inside_order()
     }
 
     /// Runs a statement's work, with a deadline of its own.
-    pub(crate) fn guarded<T: Send>(&self, text: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    pub(crate) fn guarded<T: Send>(
+        &self,
+        text: &str,
+        work: impl FnOnce(&Arc<StatementContext>) -> Result<T> + Send,
+    ) -> Result<T> {
         self.called(|| {
             self.follow_role();
             if !self.is_inside() {
@@ -73,9 +77,11 @@ impl Session {
             }
             let query = self.begin_query(text);
             let trace = self.begin_trace(&query);
-            let inside = trace.clone();
             let zone = self.settings().time_zone;
-            let work = || statement::inside(query, inside, || zone::within(zone, work));
+            let work = || {
+                let statement = StatementContext::new(query, trace.clone());
+                statement::inside(&statement, |statement| zone::within(zone, || work(statement)))
+            };
             let outcome = caught(text, work).map_err(|error| self.told_why(error));
             if let Err(error) = &outcome {
                 trace.note_failure(error);

@@ -15,7 +15,6 @@ use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::{Run, RunAs};
 use crate::session::text_result;
-use crate::statement;
 use crate::traces::{self, rendered};
 
 impl Session {
@@ -52,7 +51,7 @@ impl Session {
         parts.push(Part { title, plan, run: None, executed: Duration::ZERO });
         match format {
             ExplainFormat::Pipelines => self.pipelines(&parts, relations),
-            _ => Ok(rendered(&self.explained_trace(parts, prepared.planning), format)),
+            _ => Ok(rendered(&self.explained_trace(parts, prepared.planning, relations), format)),
         }
     }
 
@@ -83,7 +82,7 @@ impl Session {
         let run =
             self.run_plan(&plan, relations, &prepared.shared, RunAs { analyze: true, ..RunAs::default() })?;
         parts.push(Part { title: "query".to_owned(), plan, run: Some(run), executed: started.elapsed() });
-        let trace = self.explained_trace(parts, prepared.planning);
+        let trace = self.explained_trace(parts, prepared.planning, relations);
         let mut text = rendered(&trace, format);
         if format == ExplainFormat::Text {
             text.push_str(&format!(
@@ -96,8 +95,13 @@ impl Session {
     }
 
     /// What EXPLAIN shows, as a query that has ended leaves it.
-    fn explained_trace(&self, parts: Vec<Part>, planning: Duration) -> QueryTrace {
-        let query = statement::current();
+    fn explained_trace(
+        &self,
+        parts: Vec<Part>,
+        planning: Duration,
+        relations: &SessionRelations,
+    ) -> QueryTrace {
+        let query = relations.statement().map(|statement| statement.query());
         let rows = parts.last().and_then(|part| part.run.as_ref()).map_or(0, |run| run.result.rows());
         let shared = &self.database.shared;
         QueryTrace {

@@ -31,7 +31,6 @@ use crate::plan_cache::{Planned, PlannedQuery};
 use crate::relations::SessionRelations;
 use crate::run::result_schema;
 use crate::settings::{PlanCacheMode, Settings};
-use crate::statement;
 use crate::statistics::SnapshotStatistics;
 
 /// Statements of one session.
@@ -214,8 +213,8 @@ impl Session {
         let trial = |generic| costs.map(|costs| Trial { costs, generic, started });
         if let Some(generic) = generic {
             let plan = optimizer::parameters::with_values(&generic, &values, &settings.optimizer);
-            if let Some(trace) = statement::trace() {
-                trace.note_kept_plan();
+            if let Some(statement) = relations.statement() {
+                statement.trace().note_kept_plan();
             }
             let (plan, planning) = (Arc::new(plan), started.elapsed());
             return Ok(Some(Planned::Query(PlannedQuery {

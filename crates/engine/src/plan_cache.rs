@@ -225,8 +225,8 @@ impl Session {
                 self.use_block();
                 let recorded = self.begin_record_of(own, &[]);
                 if let Some(shared) = self.run_steps(&steps, relations)? {
-                    if let Some(trace) = crate::statement::trace() {
-                        trace.note_kept_plan();
+                    if let Some(statement) = relations.statement() {
+                        statement.trace().note_kept_plan();
                     }
                     let plan = steps.plan.clone();
                     return Ok((
@@ -235,8 +235,8 @@ impl Session {
                     ));
                 }
                 self.plans.refuse(text);
-                if let Some(trace) = crate::statement::trace() {
-                    trace.begin_anew();
+                if let Some(statement) = relations.statement() {
+                    statement.trace().begin_anew();
                 }
             }
             None => {}

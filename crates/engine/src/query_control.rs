@@ -8,6 +8,7 @@ use types::{Error, Result, SqlState, Type, Value};
 use workorder::QueryId;
 
 use crate::Session;
+use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::settings;
 
@@ -25,17 +26,19 @@ impl Session {
         &self,
         procedure: &str,
         arguments: &[(Option<String>, Value, Type)],
+        relations: &SessionRelations,
     ) -> Option<Result<ResultSet>> {
         if !is_control(procedure) {
             return None;
         }
-        Some(self.control_query(procedure, arguments))
+        Some(self.control_query(procedure, arguments, relations))
     }
 
     fn control_query(
         &self,
         procedure: &str,
         arguments: &[(Option<String>, Value, Type)],
+        relations: &SessionRelations,
     ) -> Result<ResultSet> {
         let values: Vec<&Value> = arguments.iter().map(|(_, value, _)| value).collect();
         let query = match values.first().and_then(|value| value.as_i64()) {
@@ -44,7 +47,7 @@ impl Session {
         };
         let tag = match (procedure, &values[1..]) {
             ("pause_query", []) => {
-                if crate::statement::current().is_some_and(|own| own.id() == query.id()) {
+                if relations.statement().is_some_and(|own| own.query().id() == query.id()) {
                     return Err(Error::new(
                         SqlState::NotInPrerequisiteState,
                         format!("query {} cannot pause itself", query.id().0),

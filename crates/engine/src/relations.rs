@@ -27,6 +27,7 @@ use crate::search_path;
 use crate::sequences::SequenceValues;
 use crate::session::{Session, Tick};
 use crate::settings::Settings;
+use crate::statement::StatementContext;
 use crate::system::{self, rejects};
 
 /// One statement's view: a snapshot, so that planning, statistics and execution agree.
@@ -34,6 +35,8 @@ pub(crate) struct SessionRelations {
     snapshot: Arc<Snapshot>,
     database: Option<Database>,
     environment: Environment,
+    /// The statement that asks.
+    statement: Option<Arc<StatementContext>>,
     /// What the session has registered, by name.
     objects: HashMap<String, Object>,
     settings: Settings,
@@ -82,6 +85,7 @@ impl SessionRelations {
             snapshot,
             database: Some(database.clone()),
             environment,
+            statement: None,
             objects: HashMap::new(),
             path: Mutex::new(settings.search_path.clone()),
             settings,
@@ -129,6 +133,15 @@ impl SessionRelations {
         folder.map_or_else(std::env::temp_dir, std::path::PathBuf::from)
     }
 
+    /// As part of a statement, to which its plans and their time belong.
+    pub fn with_statement(mut self, statement: Option<Arc<StatementContext>>) -> Self {
+        self.statement = statement;
+        self
+    }
+    /// The statement that asks; `None` while one is only described.
+    pub fn statement(&self) -> Option<&Arc<StatementContext>> {
+        self.statement.as_ref()
+    }
     /// What files are opened with.
     pub fn environment(&self) -> &Environment {
         &self.environment
@@ -210,6 +223,7 @@ impl SessionRelations {
             snapshot,
             database: None,
             environment: Environment::new(Capability::nothing(), Stores::new()),
+            statement: None,
             objects: HashMap::new(),
             path: Mutex::default(),
             settings: Settings::default(),
@@ -271,6 +285,7 @@ impl SessionRelations {
             snapshot: self.snapshot.clone(),
             database: self.database.clone(),
             environment: self.environment.clone(),
+            statement: self.statement.clone(),
             objects: self.objects.clone(),
             settings: self.settings.clone(),
             tick: None,

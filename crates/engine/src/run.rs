@@ -23,8 +23,7 @@ use crate::plan_cache::PlannedQuery;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::settings::TraceLevel;
-use crate::statement;
-use crate::traces::StatementTrace;
+use crate::statement::{StatementContext, expected_memory};
 
 /// A finished run: its rows and what its operators counted.
 pub(crate) struct Run {
@@ -143,8 +142,8 @@ impl Session {
         context.conform = conform;
         context.rejects = relations.rejects().clone();
         context.cancel = self.cancel_token();
-        if let Some(query) = statement::current() {
-            context.held = query.held();
+        if let Some(statement) = relations.statement() {
+            context.held = statement.query().held();
         }
         context.temporary = Some(self.database.temporary_files());
         Ok(context)
@@ -171,11 +170,11 @@ impl Session {
         materialized: &[SharedRows],
         run_as: RunAs,
     ) -> Result<Run> {
-        let query = statement::current();
+        let query = relations.statement().map(|statement| statement.query());
         loop {
             match self.run_once(plan, relations, materialized, run_as.clone()) {
                 // What an insert made was its own until now.
-                Err(error) if self.may_run_again(&error, query.as_ref()) => {
+                Err(error) if self.may_run_again(&error, query) => {
                     if let Some(insert) = &run_as.insert {
                         insert.begin_anew();
                     }
@@ -201,17 +200,18 @@ impl Session {
     ) -> Result<Run> {
         let plan = &self.as_read(plan)?;
         let context = self.query_context(plan, relations, materialized, run_as)?;
-        let traced = statement::trace().filter(|trace| trace.records());
-        let noted = traced.as_ref().map(|trace| (&**trace, plan));
-        self.run_in(plan, context, noted)
+        let statement = relations.statement().map(|statement| &**statement);
+        let noted = statement.filter(|statement| statement.trace().records()).map(|_| plan);
+        self.run_in(plan, context, statement, noted)
     }
 
-    /// Runs a plan over what its context says, as part of the statement whose trace is given.
+    /// Runs a plan over what its context says, as part of a statement; its trace notes the run if it is given the plan.
     pub(crate) fn run_in(
         &self,
         plan: &PhysicalPlan,
         context: QueryContext,
-        noted: Option<(&StatementTrace, &Arc<PhysicalPlan>)>,
+        statement: Option<&StatementContext>,
+        noted: Option<&Arc<PhysicalPlan>>,
     ) -> Result<Run> {
         let context = Arc::new(context);
         let shared = &self.database.shared;
@@ -223,21 +223,21 @@ impl Session {
         if let Some(tick) = self.tick() {
             control = control.with_tick(move || tick());
         }
-        if let Some(query) = statement::current() {
-            query.expect_memory(statement::expected_memory(plan));
-            control = control.of(query);
+        if let Some(statement) = statement {
+            statement.query().expect_memory(expected_memory(plan));
+            control = control.of(statement.query().clone());
         }
         if noted.is_some() || context.settings.analyze {
             control = control.recorded();
         }
         let control = Arc::new(control);
         let _shown = self.progress.show(&control, &composed.dag);
-        statement::charge_planning();
+        statement.inspect(|statement| statement.charge_planning());
         let outcome = shared.scheduler.run(composed.dag, &control);
-        statement::skip_time();
+        statement.inspect(|statement| statement.skip_time());
         let result = std::mem::take(&mut *composed.result.lock().unwrap_or_else(PoisonError::into_inner));
         let mut record = control.take_record();
-        if let Some((trace, plan)) = noted
+        if let (Some(statement), Some(plan)) = (statement, noted)
             && let Some(mut known) = record.take()
         {
             if context.settings.analyze {
@@ -246,7 +246,7 @@ impl Session {
             // It may lie in the history for long.
             known.orders.shrink_to_fit();
             let rows = outcome.is_ok().then(|| result.rows() as u64);
-            trace.note_run(plan, &context, known, rows);
+            statement.trace().note_run(plan, &context, known, rows);
         }
         outcome.map_err(failure)?;
         Ok(Run { result, context, record })

@@ -37,7 +37,7 @@ use crate::run::Form;
 use crate::secrets;
 use crate::sequences::SequenceValues;
 use crate::settings::{self, Settings};
-use crate::statement;
+use crate::statement::{self, StatementContext};
 use crate::stream::OpenStream;
 use crate::traces;
 use crate::transaction::Transactions;
@@ -349,7 +349,7 @@ impl Session {
         caught(text, || {
             zone::within(zone, || {
                 let _reading = self.standard.begin_description();
-                let relations = self.relations();
+                let relations = self.relations_of(None);
                 if let Some(schema) = self.plans.schema(text, &relations) {
                     return Ok(Some(schema));
                 }
@@ -375,15 +375,12 @@ impl Session {
         given: Given<'_>,
     ) -> Result<ResultSet> {
         // Its own text, not the script's: that is looked at as a whole for each statement.
-        self.guarded(statement.of(text), || {
+        self.guarded(statement.of(text), |running| {
             let reading = self.standard.begin();
             let outcome = self.as_transaction(statement.ends_transaction(text), || {
                 let started = Instant::now();
-                let trace = statement::trace();
-                if let Some(trace) = &trace {
-                    trace.set_text(statement.of(text));
-                }
-                let relations = self.relations();
+                running.trace().set_text(statement.of(text));
+                let relations = self.relations_of(Some(running.clone()));
                 let (planned, recorded) = self.plan_statement(text, statement, alone, &relations, given)?;
                 let bound = started.elapsed();
                 let mut result = match planned {
@@ -399,9 +396,7 @@ impl Session {
                 if let Some(recorded) = self.scanned_by(recorded) {
                     self.database.shared.workload.note(recorded);
                 }
-                if let Some(trace) = trace {
-                    trace.note_tag(result.tag());
-                }
+                running.trace().note_tag(result.tag());
                 result.zone = zone::current();
                 Ok(result)
             });
@@ -479,7 +474,7 @@ impl Session {
             }
             Statement::Set { name, value } => self.set(&name, value.as_deref()),
             Statement::Show { name } => self.show(&name),
-            Statement::Call { procedure, arguments } => self.call(&procedure, &arguments),
+            Statement::Call { procedure, arguments } => self.call(&procedure, &arguments, relations),
             Statement::CreateView { name, columns, text, if_exists } => {
                 self.create_view(&name, columns, text, if_exists)
             }
@@ -676,10 +671,16 @@ impl Session {
         Ok(text_result(&[name], &[vec![value]]))
     }
 
-    /// The catalog as this session's next statement sees it.
+    /// The catalog as the running statement sees it, as part of which something is done that its text does not say.
     pub(crate) fn relations(&self) -> SessionRelations {
+        self.relations_of(statement::enclosing())
+    }
+
+    /// The catalog as a statement sees it that begins.
+    pub(crate) fn relations_of(&self, statement: Option<Arc<StatementContext>>) -> SessionRelations {
         let settings = self.settings().clone();
         SessionRelations::new(&self.database, self.environment.clone(), self.snapshot(), settings)
+            .with_statement(statement)
             .with_sequences(self.sequences.clone())
             .with_objects(self.objects().clone())
             .with_reject_tables(self.rejects.clone())

@@ -459,7 +459,12 @@ impl Settings {
             "calendar" if text.trim().eq_ignore_ascii_case(CALENDAR) => {}
             "calendar" => return Err(invalid(name, text, CALENDAR)),
             "lambda_syntax" => {
-                let known = LAMBDA_SYNTAX.iter().position(|known| text.trim().eq_ignore_ascii_case(known));
+                // Arrows that stand for JSON alone are what they are by default.
+                let text = match text.trim() {
+                    word if word.eq_ignore_ascii_case("disable_single_arrow") => LAMBDA_SYNTAX[0],
+                    word => word,
+                };
+                let known = LAMBDA_SYNTAX.iter().position(|known| text.eq_ignore_ascii_case(known));
                 self.single_arrow =
                     known.ok_or_else(|| invalid(name, text, &LAMBDA_SYNTAX.join(" or ")))? == 1;
             }

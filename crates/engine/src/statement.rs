@@ -1,11 +1,12 @@
 //! A statement as the scheduler's query: from its first word to its last row it has an id, a priority and limits, can
 //! be seen in `quickstep_queries`, paused and cancelled by others, and is charged for planning and work orders.
 //!
-//! The thread that runs a statement knows it ([`current`]), since threads may share a session and functions of the host
-//! program may run statements inside of statements.
+//! `Session::guarded` makes a [`StatementContext`], and `SessionRelations` hands it on to what plans and runs. The thread
+//! knows what statement it is inside of for two questions alone: whether a statement that begins is a part of another one,
+//! and which one work belongs to that its own changes make the engine do ([`enclosing`]).
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use plan::{PhysicalNode, PhysicalPlan};
@@ -17,67 +18,68 @@ use crate::traces::StatementTrace;
 /// Bytes of a statement's text that the system views show.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
-/// A statement on this thread: what its time and its trace go to.
-struct Running {
+/// A statement under way: what its time and its trace go to.
+pub(crate) struct StatementContext {
     query: Arc<Query>,
     trace: Arc<StatementTrace>,
-    /// Up to here the thread's time is charged.
-    charged_until: Instant,
+    /// Up to here its thread's time is charged.
+    charged_until: Mutex<Instant>,
+}
+
+impl StatementContext {
+    /// A statement that begins, and is charged from here on.
+    pub fn new(query: Arc<Query>, trace: Arc<StatementTrace>) -> Arc<StatementContext> {
+        Arc::new(StatementContext { query, trace, charged_until: Mutex::new(Instant::now()) })
+    }
+
+    /// The statement as the scheduler knows it.
+    pub fn query(&self) -> &Arc<Query> {
+        &self.query
+    }
+
+    /// What is noted of it.
+    pub fn trace(&self) -> &Arc<StatementTrace> {
+        &self.trace
+    }
+
+    /// Charges the time since the statement began, or since the last run of it ended: planning.
+    pub fn charge_planning(&self) {
+        let mut until = self.charged_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        self.query.charge_planning(now.duration_since(*until).as_nanos() as u64);
+        *until = now;
+    }
+
+    /// Time up to now is not charged: work orders were, and waits are not.
+    pub fn skip_time(&self) {
+        *self.charged_until.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
 }
 
 thread_local! {
     /// Statements that this thread is inside of, the innermost last.
-    static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+    static ENCLOSING: RefCell<Vec<Arc<StatementContext>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The query of the innermost statement that the calling thread runs.
-pub(crate) fn current() -> Option<Arc<Query>> {
-    RUNNING.with_borrow(|running| running.last().map(|running| running.query.clone()))
+/// The innermost statement that the calling thread is inside of.
+pub(crate) fn enclosing() -> Option<Arc<StatementContext>> {
+    ENCLOSING.with_borrow(|statements| statements.last().cloned())
 }
 
-/// The trace of the innermost statement that the calling thread runs.
-pub(crate) fn trace() -> Option<Arc<StatementTrace>> {
-    RUNNING.with_borrow(|running| running.last().map(|running| running.trace.clone()))
-}
-
-/// The plan that ran last for the innermost statement was not the query's own, but this.
-pub(crate) fn name_part(title: &str) {
-    if let Some(trace) = trace() {
-        trace.name_part(title);
-    }
-}
-
-/// Charges the thread's time since the statement began, or since the last run of it ended: planning.
-pub(crate) fn charge_planning() {
-    RUNNING.with_borrow_mut(|running| {
-        if let Some(running) = running.last_mut() {
-            running.query.charge_planning(running.charged_until.elapsed().as_nanos() as u64);
-            running.charged_until = Instant::now();
-        }
-    });
-}
-
-/// Time up to now is not charged: work orders were, and waits are not.
-pub(crate) fn skip_time() {
-    RUNNING.with_borrow_mut(|running| {
-        if let Some(running) = running.last_mut() {
-            running.charged_until = Instant::now();
-        }
-    });
-}
-
-/// Runs `work` as part of the statement on this thread.
-pub(crate) fn inside<T>(query: Arc<Query>, trace: Arc<StatementTrace>, work: impl FnOnce() -> T) -> T {
+/// Runs `work` as part of a statement.
+pub(crate) fn inside<T>(
+    statement: &Arc<StatementContext>,
+    work: impl FnOnce(&Arc<StatementContext>) -> T,
+) -> T {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
-            RUNNING.with_borrow_mut(|running| _ = running.pop());
+            ENCLOSING.with_borrow_mut(|statements| _ = statements.pop());
         }
     }
-    let charged_until = Instant::now();
-    RUNNING.with_borrow_mut(|running| running.push(Running { query, trace, charged_until }));
+    ENCLOSING.with_borrow_mut(|statements| statements.push(statement.clone()));
     let _leave = Leave;
-    work()
+    work(statement)
 }
 
 impl Session {

@@ -303,12 +303,10 @@ impl Session {
         for statement in before {
             self.execute_one(text, statement, false, Given::default())?;
         }
-        self.guarded(last.of(text), || {
+        self.guarded(last.of(text), |running| {
             self.as_transaction(last.ends_transaction(text), || {
-                if let Some(trace) = crate::statement::trace() {
-                    trace.set_text(last.of(text));
-                }
-                let relations = self.relations();
+                running.trace().set_text(last.of(text));
+                let relations = self.relations_of(Some(running.clone()));
                 let alone = before.is_empty();
                 let (planned, mut recorded) = self.plan_statement(text, last, alone, &relations, given)?;
                 let query = match planned {
@@ -360,7 +358,7 @@ impl Session {
         recorded: Option<workload::Running>,
     ) -> Result<ResultStream> {
         let PlannedQuery { schema, plan, shared, .. } = query;
-        let statement = crate::statement::current();
+        let statement = relations.statement().map(|statement| statement.query().clone());
         let conform: Arc<Conform> = {
             let (declared, statement) = (schema.clone(), statement.clone());
             Arc::new(move |batch| {
@@ -381,7 +379,7 @@ impl Session {
         let queue =
             ResultQueue::new(QUEUE_BYTES_MAX.min(self.database.memory_limit() / QUEUE_SHARE) as usize);
         let dag = compose_stream(&plan, &context, &queue)?;
-        let traced = crate::statement::trace();
+        let traced = relations.statement().map(|statement| statement.trace().clone());
         let mut control = QueryControl::with_cancel(cancel.clone()).pausable();
         if traced.as_ref().is_some_and(|trace| trace.records()) {
             control = control.recorded();
@@ -393,7 +391,7 @@ impl Session {
             control = control.of(query);
         }
         let control = Arc::new(control);
-        crate::statement::charge_planning();
+        relations.statement().inspect(|statement| statement.charge_planning());
         let driver = {
             let (queue, control) = (queue.clone(), control.clone());
             let (database, watch) = (self.database.clone(), self.progress.clone());

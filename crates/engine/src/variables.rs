@@ -7,7 +7,8 @@ use crate::Session;
 use crate::result::ResultSet;
 
 impl Session {
-    /// `set_variable('x', value)`, `reset_variable('x')`, and `pragma('name')`, which does nothing.
+    /// `set_variable('x', value)`, `reset_variable('x')`, and `pragma('name')` and
+    /// `ignored_setting('name', 'SET')`, which do nothing.
     pub(crate) fn call_about_variables(
         &self,
         procedure: &str,
@@ -24,6 +25,9 @@ impl Session {
                 let name = name()?;
                 self.settings().variables.remove(&name);
                 Some(Ok(ResultSet::done("RESET VARIABLE")))
+            }
+            ("ignored_setting", [_, (None, tag, _)]) => {
+                Some(Ok(ResultSet::done(if tag.as_text() == Some("RESET") { "RESET" } else { "SET" })))
             }
             ("pragma", [_]) => Some(Ok(ResultSet::done("PRAGMA"))),
             _ => None,

@@ -75,6 +75,8 @@ pub const TIME_TZ_UTC: &str = "time in greenwich";
 pub const ENUM_RANGE: &str = "range of labels";
 /// `seconds to digits(value, digits)`: a moment, a time or an interval rounded, as a precision asks.
 pub const SECOND_DIGITS: &str = "seconds to digits";
+/// `bins of equal width(least, greatest, count, round)`: the upper bounds of bins.
+pub const EQUAL_BINS: &str = "bins of equal width";
 /// `list of length(list, length)`: the list, where it has so many elements.
 pub const LIST_OF_LENGTH: &str = "list of length";
 /// As `LIST_OF_LENGTH`; another list is NULL.

@@ -26,8 +26,45 @@ pub(crate) const SETTINGS: [&str; 11] = [
     "null_order",
     "workers",
 ];
+/// Settings by which DuckDB chooses among its own algorithms, formats and plans, and how it shows what they took:
+/// whatever they say, answers are the same, so that SET, RESET and PRAGMA take them and do nothing.
+pub(crate) const SWITCHES: [&str; 29] = [
+    "approximate_join_order_threshold",
+    "asof_loop_join_threshold",
+    "checkpoint_threshold",
+    "debug_asof_iejoin",
+    "debug_force_external",
+    "debug_force_fetch_row",
+    "debug_verify_column_bindings",
+    "debug_verify_serializer",
+    "debug_verify_statement",
+    "debug_window_mode",
+    "delim_join_as_cte",
+    "disabled_optimizers",
+    "dynamic_or_filter_threshold",
+    "enable_optimizer",
+    "enable_profiling",
+    "explain_output",
+    "force_compression",
+    "index_scan_max_count",
+    "index_scan_percentage",
+    "merge_join_threshold",
+    "nested_loop_join_threshold",
+    "perfect_ht_threshold",
+    "pivot_filter_threshold",
+    "prefer_range_joins",
+    "profiling_mode",
+    "profiling_output",
+    "profiling_renderer_settings",
+    "storage_compatibility_version",
+    "wal_autocheckpoint",
+];
 /// Switches of DuckDB's tests and caches.
-pub(crate) const NOTHING: [&str; 18] = [
+pub(crate) const NOTHING: [&str; 22] = [
+    "enable_profiling",
+    "disable_profiling",
+    "enable_optimizer",
+    "disable_optimizer",
     "enable_verification",
     "disable_verification",
     "verify_external",

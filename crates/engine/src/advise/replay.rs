@@ -177,7 +177,8 @@ impl Replays {
             session.query_context(&replay.plan, &self.relations, &replay.shared, analyze)?
         };
         context.tables.insert(plan::TableId(table.id.0), table.clone());
-        let run = session.run_in(&replay.plan, context, None)?;
+        let statement = self.relations.statement().map(|statement| &**statement);
+        let run = session.run_in(&replay.plan, context, statement, None)?;
         Ok(replay.path.iter().map(|node| run.context.metrics.get(*node).nanoseconds as f64).sum())
     }
 }

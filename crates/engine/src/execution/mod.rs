@@ -20,7 +20,6 @@ use crate::Session;
 use crate::plan_cache::PlannedQuery;
 use crate::relations::SessionRelations;
 use crate::run::{Run, RunAs, conform};
-use crate::statement;
 use crate::statistics::SnapshotStatistics;
 
 /// The rows of a subplan that several parts of a query read.
@@ -262,7 +261,8 @@ impl<'a> Execution<'a> {
     fn run_plan(&self, title: &str, plan: &Arc<PhysicalPlan>) -> Result<Run> {
         let run_as = RunAs { analyze: self.purpose == Purpose::Analyze, ..RunAs::default() };
         let run = self.session.run_plan(plan, self.relations, &self.slots, run_as)?;
-        statement::name_part(title);
+        // What ran is not the query's own plan.
+        self.relations.statement().inspect(|statement| statement.trace().name_part(title));
         Ok(run)
     }
 

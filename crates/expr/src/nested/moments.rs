@@ -3,7 +3,7 @@
 use types::datetime::{self, MICROS_PER_DAY};
 use types::interval::Interval;
 use types::nested::encoding;
-use types::{Error, Result, SqlState, Type, Value, stop};
+use types::{Error, Result, SqlState, Type, Value, Zone, stop};
 use vector::Vector;
 use vector::nested::join;
 
@@ -24,6 +24,8 @@ struct Series {
     step: Interval,
     /// Whether the last moment is of the list.
     inclusive: bool,
+    /// Whose days and months are counted.
+    zone: Zone,
 }
 
 /// What a row asks for; `None` where one of it is NULL.
@@ -33,7 +35,11 @@ fn asked(inputs: &[Vector], row: usize) -> Result<Option<Series>> {
     let (Some(first), Some(last), false, Some(inclusive)) = (first, last, step.is_null(), inclusive) else {
         return Ok(None);
     };
-    Ok(Some(Series { first, last, step: Interval::of_value(&step)?, inclusive }))
+    let zone = match inputs.get(4).map(|zone| zone.value(row)) {
+        Some(zone) => Zone::named(zone.as_text().unwrap_or_default())?,
+        None => Zone::Utc,
+    };
+    Ok(Some(Series { first, last, step: Interval::of_value(&step)?, inclusive, zone }))
 }
 
 /// At most so many bytes does the list of a row take.
@@ -48,7 +54,11 @@ pub(crate) fn moments_bytes(inputs: &[Vector], row: usize) -> u64 {
     count as u64 * 27
 }
 
-fn after(moment: i64, step: Interval) -> Option<i64> {
+fn after(moment: i64, step: Interval, zone: Zone) -> Option<i64> {
+    if zone != Zone::Utc {
+        let day = zone.plus_days(zone.plus_months(moment, step.months)?, i64::from(step.days))?;
+        return day.checked_add(step.micros);
+    }
     let day = i32::try_from(moment.div_euclid(MICROS_PER_DAY)).ok()?;
     let day = i64::from(datetime::add_months(day, step.months)?).checked_add(i64::from(step.days))?;
     day.checked_mul(MICROS_PER_DAY)?.checked_add(moment.rem_euclid(MICROS_PER_DAY))?.checked_add(step.micros)
@@ -60,7 +70,9 @@ fn series(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut failed = None;
     let result = join(ty, rows, |row, out| {
         let mut write = || -> Result<bool> {
-            let Some(Series { first, last, step, inclusive }) = asked(inputs, row)? else { return Ok(false) };
+            let Some(Series { first, last, step, inclusive, zone }) = asked(inputs, row)? else {
+                return Ok(false);
+            };
             let signs =
                 [i64::from(step.months).signum(), i64::from(step.days).signum(), step.micros.signum()];
             let forward = signs.contains(&1);
@@ -83,7 +95,7 @@ fn series(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
                 }
                 stop::spend(ELEMENT_UNITS);
                 encoding::push_slot(&Value::I64(moment), element, out);
-                let Some(next) = after(moment, step) else { break };
+                let Some(next) = after(moment, step, zone) else { break };
                 moment = next;
             }
             out.push(encoding::END);

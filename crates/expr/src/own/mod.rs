@@ -4,6 +4,7 @@
 //! walked here. A function in a hot path wants a kernel instead (`kernels`).
 
 mod batch;
+mod bins;
 mod bits;
 mod bytes;
 mod characters;
@@ -108,6 +109,7 @@ pub(crate) const TABLES: &[&[ScalarFunction]] = &[
     encodings::FUNCTIONS,
     bytes::FUNCTIONS,
     bits::FUNCTIONS,
+    bins::FUNCTIONS,
     exact::FUNCTIONS,
     characters::FUNCTIONS,
     similar::FUNCTIONS,

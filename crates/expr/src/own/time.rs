@@ -116,6 +116,8 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             optional(is(&[INTERVAL, ZONED, ZONED], Type::TimestampTz), 1),
             is(&[INTERVAL, ZONED, INTERVAL], Type::TimestampTz),
             is(&[INTERVAL, ZONED, TEXT], Type::TimestampTz),
+            optional(is(&[INTERVAL, TIME, TIME], Type::Time), 1),
+            is(&[INTERVAL, TIME, INTERVAL], Type::Time),
         ],
         page(
             "date and time",
@@ -124,7 +126,11 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "time_bucket(INTERVAL '2 days', TIMESTAMP '2024-02-03 04:05:06.789')",
             "2024-02-02 00:00:00",
         ),
-        time_bucket,
+        |a| match (a.ty, time_bucket(a)?) {
+            // A time is one of 1970-01-01, and so is the bucket's beginning, whichever day that falls on.
+            (Type::Time, Value::I64(micros)) => Ok(Value::I64(micros.rem_euclid(MICROS_PER_DAY))),
+            (_, beginning) => Ok(beginning),
+        },
     ),
     internal(
         "interval_field",

@@ -83,7 +83,7 @@ const WAITING_BYTES: usize = 1 << 30;
 
 /// The options that are accepted, the name under which each is one with others, and of which formats: all, text with
 /// delimiters, text, Parquet. Held against the writers by `crates/conformance/tests/writer_options.rs`.
-pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 18] = [
+pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 20] = [
     ("format", "format", &ALL),
     ("compression", "compression", &ALL),
     ("codec", "compression", &ALL),
@@ -92,6 +92,9 @@ pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 18] = [
     ("overwrite_or_ignore", "overwrite_or_ignore", &ALL),
     ("append", "append", &ALL),
     ("encoding", "encoding", &TEXT),
+    // Dates and moments are texts before they come here, as these options say.
+    ("dateformat", "dateformat", &TEXT),
+    ("timestampformat", "timestampformat", &TEXT),
     ("header", "header", &DELIMITED),
     ("delimiter", "delimiter", &DELIMITED),
     ("delim", "delimiter", &DELIMITED),
@@ -119,10 +122,9 @@ const ALL: [WriteFormat; 6] = [
 const LISTS: [&str; 2] = ["partition_by", "force_quote"];
 
 /// Options that writers elsewhere have, and what does it here.
-const ELSEWHERE: [(&str, &str); 17] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("array", "FORMAT json writes an array, FORMAT ndjson an object a line"),
     ("compression_level", "COMPRESSION alone says how a file is packed"),
-    ("dateformat", "strftime(day, '%d.%m.%Y') in the query"),
     ("field_ids", "columns of Parquet go by their names"),
     ("file_extension", "name the files by the path; those of partitions have the format's extension"),
     ("file_size_bytes", "one file is written, or with PARTITION_BY a folder of files"),
@@ -133,7 +135,6 @@ const ELSEWHERE: [(&str, &str); 17] = [
     ("preserve_order", "rows are written in the query's order"),
     ("row_group_size_bytes", "ROW_GROUP_SIZE is a number of rows"),
     ("row_groups_per_file", "one file is written, or with PARTITION_BY a folder of files"),
-    ("timestampformat", "strftime(moment, '%d.%m.%Y %H:%M') in the query"),
     ("use_tmp_file", "a file appears when it is whole, always"),
     ("write_empty_file", "a query without rows writes a file without rows"),
     (
@@ -159,7 +160,7 @@ fn check(options: &[(String, String)], format: WriteFormat) -> Result<()> {
                 .with_hint(match near {
                     Some(near) => format!("did you mean \"{near}\"?"),
                     None => "the options are format, compression, partition_by, overwrite, overwrite_or_ignore, append; \
-                             for text header, delimiter, null; for CSV quote, escape, force_quote; for Parquet row_group_size"
+                             for text header, delimiter, null, dateformat, timestampformat; for CSV quote, escape, force_quote; for Parquet row_group_size"
                         .to_owned(),
                 }));
         };
@@ -234,7 +235,10 @@ impl WriteOptions {
         let mut escape = None;
         for (name, value) in options {
             match name.as_str() {
-                "format" => {}
+                "dateformat" | "timestampformat" if value.is_empty() => {
+                    return Err(invalid(name, value, "a form as in strftime, or iso"));
+                }
+                "format" | "dateformat" | "timestampformat" => {}
                 "quote" => out.quote = sign(name, value)?,
                 "escape" => escape = Some(sign(name, value)?),
                 "force_quote" => match (value.as_str(), &mut out.force_quote) {

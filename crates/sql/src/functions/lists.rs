@@ -11,6 +11,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
     category: "list",
     entries: &[
         (
+            "equi_width_bins",
+            "equi_width_bins(least, greatest, count, round)",
+            "The upper bounds of bins of one width between two numbers, dates or timestamps; if round is true, round ones, of about so many bins.",
+            "equi_width_bins(0, 101, 5, true)",
+            "[20, 40, 60, 80, 100, 120]",
+        ),
+        (
             "array_append",
             "array_append(list, value)",
             "Another name of list_append.",

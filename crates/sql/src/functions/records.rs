@@ -33,6 +33,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 "{a=2, b=3}",
             ),
             (
+                "map_contains_value",
+                "map_contains_value(map, value)",
+                "Whether a key of the map has the value.",
+                "map_contains_value(MAP {'a': 1}, 1)",
+                "true",
+            ),
+            (
                 "map_contains",
                 "map_contains(map, key)",
                 "Whether the map has the key.",
@@ -88,6 +95,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 "A struct without names; (a, b) is the same.",
                 "row(1, 'a')",
                 "(1, a)",
+            ),
+            (
+                "struct_concat",
+                "struct_concat(struct, ...)",
+                "The fields of all structs, one after the other.",
+                "struct_concat({'a': 1}, {'b': 2})",
+                "{'a': 1, 'b': 2}",
             ),
             (
                 "struct_contains",

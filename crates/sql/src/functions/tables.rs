@@ -26,6 +26,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 "0, 1, 2",
             ),
             (
+                "repeat",
+                "repeat(value, count)",
+                "A constant, so many times.",
+                "SELECT * FROM repeat('a', 3)",
+                "a, a, a",
+            ),
+            (
                 "unnest",
                 "unnest(list, ...) [WITH ORDINALITY]",
                 "A row for each element; lists side by side, the shorter ones filled up with NULL.",

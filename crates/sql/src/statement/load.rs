@@ -5,15 +5,18 @@
 //! (`Relations::file_as`). COPY TO takes a table or any query, also one that changes rows. Called by `Context::plan`.
 
 use plan::statement::{ObjectName, Statement};
+use plan::{ColumnId, ColumnTable, Expr, LogicalPlan, LogicalQuery};
 use syntax::tree::{
     Copy, CopySource, CopyTarget, Expr as Ast, ExprKind as AstKind, Insert, Literal, Name, OperatorKind,
     OptionValue, Path, Query, SetExpr, SetOption, StatementKind, Target,
 };
-use types::{Error, Result, Schema, SqlState};
+use types::{Error, Result, Schema, SqlState, Type, Value};
 
 use super::Context;
 use crate::bind::Binder;
+use crate::bind::expression::{coerce, zones};
 use crate::bind::modify::unknown_column;
+use crate::bind::nested::call;
 use crate::names::quoted;
 use crate::{RelationInfo, place};
 
@@ -253,6 +256,7 @@ impl<'a> Context<'a> {
                 Binder::new(text, self.relations, self.texts).query(query).map_err(|e| e.at(place::START))?
             }
         };
+        let query = with_written_moments(query, &options);
         Ok(Statement::CopyTo { query, path, options })
     }
 
@@ -335,5 +339,54 @@ fn shown(word: &Name, listed: bool) -> String {
     match listed && !word.quoted {
         true => word.text.to_lowercase(),
         false => word.text.to_string(),
+    }
+}
+
+/// The query with dates and moments as texts in the forms that DATEFORMAT and TIMESTAMPFORMAT say. They are made below
+/// the query's order.
+fn with_written_moments(mut query: LogicalQuery, options: &[(String, String)]) -> LogicalQuery {
+    let form = |wanted: &str| {
+        let given = options.iter().find(|(name, _)| name == wanted);
+        given.map(|(_, form)| form).filter(|form| !form.is_empty() && !form.eq_ignore_ascii_case("iso"))
+    };
+    let (dates, moments) = (form("dateformat"), form("timestampformat"));
+    let mut made: Vec<(ColumnId, Expr)> = Vec::new();
+    for (id, name) in &mut query.output {
+        let column = query.columns.get(*id);
+        let (ty, nullable) = (column.ty, column.nullable);
+        let form = match ty {
+            Type::Date => dates,
+            Type::Timestamp | Type::TimestampTz => moments,
+            _ => None,
+        };
+        let Some(form) = form else { continue };
+        let moment = Expr::column(*id, ty);
+        let moment = if ty == Type::Date { coerce::cast(moment, Type::Timestamp) } else { moment };
+        let mut arguments = vec![moment, Expr::literal(Value::text(form), Type::Text)];
+        arguments.extend(zones::session().filter(|_| ty == Type::TimestampTz));
+        let written = query.columns.add(name.as_str(), Type::Text, nullable);
+        made.push((written, call("strftime", arguments, Type::Text)));
+        *id = written;
+    }
+    if !made.is_empty() {
+        let plan = std::mem::replace(&mut query.plan, LogicalPlan::placeholder());
+        query.plan = below_order(plan, made, &query.columns);
+    }
+    query
+}
+
+/// A plan that makes columns besides its own, computed before its rows are sorted and counted.
+fn below_order(plan: LogicalPlan, made: Vec<(ColumnId, Expr)>, columns: &ColumnTable) -> LogicalPlan {
+    match plan {
+        LogicalPlan::Sort { input, keys, limit } => {
+            LogicalPlan::Sort { input: Box::new(below_order(*input, made, columns)), keys, limit }
+        }
+        LogicalPlan::Limit { input, offset, count } => {
+            LogicalPlan::Limit { input: Box::new(below_order(*input, made, columns)), offset, count }
+        }
+        plan => {
+            let kept = plan.output().into_iter().map(|id| (id, columns.expr(id)));
+            LogicalPlan::Project { expressions: kept.chain(made).collect(), input: Box::new(plan) }
+        }
     }
 }

@@ -95,6 +95,9 @@ impl<'a> Context<'a> {
             Some(schema) => format!("{schema}.{}", written.name),
             None => written.name,
         };
+        if pragmas::SWITCHES.contains(&setting.as_str()) {
+            return Ok(called("ignored_setting", [setting, "SET".to_owned()]));
+        }
         self.assigned(setting, values, span, span)
     }
 
@@ -140,6 +143,9 @@ impl<'a> Context<'a> {
             None => "all".into(),
             Some(name) => self.simple_name(name)?,
         };
+        if pragmas::SWITCHES.contains(&name.as_str()) {
+            return Ok(called("ignored_setting", [name, "RESET".to_owned()]));
+        }
         Ok(Statement::Set { name, value: None })
     }
 
@@ -153,6 +159,9 @@ impl<'a> Context<'a> {
     ) -> Result<Statement> {
         let pragma = name.text.to_lowercase();
         if let Some(value) = value {
+            if pragmas::SWITCHES.contains(&pragma.as_str()) {
+                return Ok(called("pragma", [pragma]));
+            }
             if !pragmas::SETTINGS.contains(&pragma.as_str()) {
                 return Err(self.unknown_pragma(name));
             }

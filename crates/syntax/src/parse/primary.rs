@@ -463,13 +463,21 @@ impl Parser<'_> {
         for _ in 0..at + words {
             self.advance();
         }
+        let pattern = self.constant_text()?;
+        let escape = match matches!(kind, LikeKind::Like | LikeKind::ILike) && self.eat(K::ESCAPE) {
+            true => Some(self.constant_text()?),
+            false => None,
+        };
+        Ok(Some(StarPattern { kind, negated, pattern, escape }))
+    }
+
+    fn constant_text(&mut self) -> Parsed<Expr> {
         if !self.at_text() {
             return Err(self.expected("a text in single quotes"));
         }
         let start = self.here();
         let text = self.text_value()?;
-        let pattern = self.made(start, ExprKind::Literal(Literal::Text(text)));
-        Ok(Some(StarPattern { kind, negated, pattern }))
+        Ok(self.made(start, ExprKind::Literal(Literal::Text(text))))
     }
 
     // Lambdas.

@@ -266,6 +266,9 @@ impl Print for Star {
         if let Some(names) = &self.names {
             word_if(out, names.negated, "NOT");
             put!(out, " ", names.kind, " ", names.pattern);
+            if let Some(escape) = &names.escape {
+                put!(out, " ESCAPE ", escape);
+            }
         }
         if !self.exclude.is_empty() {
             out.push_str(if self.except { " EXCEPT" } else { " EXCLUDE" });

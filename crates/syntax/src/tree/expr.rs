@@ -216,6 +216,8 @@ pub struct StarPattern {
     pub negated: bool,
     /// A constant text.
     pub pattern: Expr,
+    /// ESCAPE of LIKE and ILIKE: a constant text, too.
+    pub escape: Option<Expr>,
 }
 
 /// `COLUMNS(...)`.

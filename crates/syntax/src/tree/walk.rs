@@ -507,6 +507,7 @@ impl<'t> Parts<'t> {
         let Star { of: _, exclude: _, except: _, replace, rename: _, names } = star;
         self.0.extend(replace.iter().map(|(value, _)| Node::Expr(value)));
         self.maybe(names.as_ref().map(|names| &names.pattern));
+        self.maybe(names.as_ref().and_then(|names| names.escape.as_ref()));
     }
 
     fn set(&mut self, set: &'t InSet) {

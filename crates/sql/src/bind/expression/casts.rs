@@ -8,7 +8,7 @@
 use plan::{Expr, ExprKind, Function, functions};
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast};
-use types::{Error, Result, SqlState, Type, Value, Zone};
+use types::{Comparison, Error, Result, SqlState, Type, Value, Zone};
 
 use crate::bind::expression::coerce::{self, Bound};
 use crate::bind::expression::{ExprBinder, fold, literal, zones};
@@ -141,6 +141,14 @@ pub(crate) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Exp
     if !lenient && let Some(bits) = crate::bind::function::bits::explicit(&bound.expr, ty)? {
         return Ok(bits);
     }
+    // Truth is 1 or 0, and every number but 0 is true.
+    if from == Type::Boolean && is_fractional(ty) {
+        return Ok(fold::fold(coerce::cast(coerce::cast(bound.expr, Type::Integer), ty)));
+    }
+    if is_fractional(from) && ty == Type::Boolean {
+        let zero = coerce::cast(literal::integer(0), from);
+        return Ok(fold::fold(Expr::compare(Comparison::NotEqual, bound.expr, zero)));
+    }
     if let (Some(value), false) = (bound.expr.as_literal(), lenient) {
         match types::cast::cast_value(value, from, ty) {
             Ok(value) => return Ok(Expr::literal(value, ty)),
@@ -161,6 +169,11 @@ pub(crate) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Exp
     }
     let kind = ExprKind::Cast { input: Box::new(bound.expr), lenient };
     Ok(fold::fold(Expr::new(kind, ty)))
+}
+
+/// Whether numbers of the type may have digits behind the point.
+fn is_fractional(ty: Type) -> bool {
+    ty.is_decimal() || matches!(ty, Type::Real | Type::Double)
 }
 
 /// Whether there is a cast at all.

@@ -4,17 +4,21 @@
 //! PIVOT t ON k USING sum(x)        SELECT g, sum(x) FILTER (WHERE k = 'a') AS a, ... FROM t GROUP BY g
 //! UNPIVOT t ON a, b                SELECT * FROM t UNPIVOT (value FOR name IN (a, b))
 //! ```
-//! The columns of a query are known before it runs, but those of a PIVOT without IN come from the table: its values
+//! Without ON nothing is spread, and the aggregates are columns of their own. FILTER goes to every aggregate of an
+//! expression behind USING. The columns of a query are known before it runs, but those of a PIVOT without IN come from the table: its values
 //! are asked for, by a query of its own, while the statement is bound. The query that a statement is written out as is
 //! not what the user has written, so that its errors are told at the statement.
 
+use std::collections::HashSet;
+
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal, PivotValues};
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type};
 
 use crate::bind::from::sample::word_before;
+use crate::bind::function::aggregate::is_aggregate;
 use crate::bind::refusal::unexpected;
-use crate::bind::{Binder, Relation};
+use crate::bind::{Binder, Relation, folded};
 use crate::words::Words;
 
 /// Columns that one PIVOT may make.
@@ -26,9 +30,9 @@ struct Key<'a> {
     among: Vec<(Ast, String)>,
 }
 
-/// An aggregate, and the name that is given to it.
+/// An expression over aggregates, and the name that is given to it.
 struct Aggregate {
-    call: tree::Call,
+    value: Ast,
     /// As it is written.
     written: String,
     alias: Option<String>,
@@ -143,7 +147,7 @@ impl<'a> Binder<'a> {
         query: Option<&'a tree::Query>,
     ) -> Result<Relation> {
         let span = pivot.span;
-        if pivot.on.is_empty() {
+        if pivot.on.is_empty() && pivot.unpivot {
             return Err(self.error_at(wrong("ON needs at least one column"), span));
         }
         let written = match pivot.unpivot {
@@ -230,32 +234,50 @@ impl<'a> Binder<'a> {
                     keys.push(Key { value: &item.value, among });
                     continue;
                 }
-                Some(PivotValues::Query(query)) => return Err(unexpected(self.text, query.span)),
+                Some(PivotValues::Query(among)) => {
+                    let question = format!("{} {}", self.with_text(query), among.span.of(self.text));
+                    let among = self.asked_values(&question, span)?;
+                    keys.push(Key { value: &item.value, among });
+                    continue;
+                }
                 Some(among @ PivotValues::Type(name)) => {
                     let test = self.texts.keep_expr(membership(item, among));
                     (test, item.value.span.to(name.span()))
                 }
                 None => (&item.value, item.value.span),
             };
-            let key = shown.of(self.text);
-            let with = match query.filter(|query| query.with.is_some()) {
-                Some(query) => Span::new(query.span.start, span.start).of(self.text),
-                None => "",
-            };
-            let source = self.source_text(pivot);
+            let (key, with, source) = (shown.of(self.text), self.with_text(query), self.source_text(pivot));
             let question =
                 format!("{with} SELECT DISTINCT {key} FROM {source} WHERE ({key}) IS NOT NULL ORDER BY 1");
-            let rows = self.relations.answer(&question).map_err(|e| self.error_at(unplaced(&e), span))?;
-            let ty = rows.columns.fields().first().map_or(Type::Text, |f| f.ty);
-            let shown = |row: &Vec<Value>| row.first().map_or_else(String::new, |v| v.display(ty));
-            let literal = |name: String| {
-                let text = AstKind::Literal(Literal::Text(name.as_str().into()));
-                (made(text), name)
-            };
-            let among = rows.rows.iter().map(|row| literal(shown(row))).collect();
+            let among = self.asked_values(&question, span)?;
             keys.push(Key { value, among });
         }
         Ok(keys)
+    }
+
+    /// The WITH before a PIVOT as it is written.
+    fn with_text(&self, query: Option<&tree::Query>) -> &'a str {
+        let Some(query) = query.filter(|query| query.with.is_some()) else { return "" };
+        let body = match &query.body {
+            tree::SetExpr::Pivot(pivot) => pivot.span.start,
+            _ => query.span.start,
+        };
+        Span::new(query.span.start, body).of(self.text)
+    }
+
+    /// The values that a query answers, each with its name, those that come twice once.
+    fn asked_values(&mut self, question: &str, span: Span) -> Result<Vec<(Ast, String)>> {
+        let rows = self.relations.answer(question).map_err(|e| self.error_at(unplaced(&e), span))?;
+        let ty = rows.columns.fields().first().map_or(Type::Text, |f| f.ty);
+        let mut among: Vec<(Ast, String)> = Vec::with_capacity(rows.rows.len());
+        let mut known = HashSet::with_capacity(rows.rows.len());
+        for value in rows.rows.iter().filter_map(|row| row.first()).filter(|value| !value.is_null()) {
+            let name = value.display(ty);
+            if known.insert(name.clone()) {
+                among.push((made(AstKind::Literal(Literal::Text(name.as_str().into()))), name));
+            }
+        }
+        Ok(among)
     }
 
     /// A value of IN with its name: a text's own, and what is written of others.
@@ -281,6 +303,9 @@ impl<'a> Binder<'a> {
     }
 
     fn aggregates(&self, pivot: &tree::PivotStatement) -> Result<Vec<Aggregate>> {
+        if pivot.aggregates.is_empty() && pivot.on.is_empty() {
+            return Ok(vec![]);
+        }
         if pivot.aggregates.is_empty() {
             let name = tree::Name { text: "count".into(), quoted: false, span: Span::default() };
             let argument = tree::Argument { variadic: false, name: None, value: star(Span::default()) };
@@ -292,15 +317,16 @@ impl<'a> Binder<'a> {
                 nulls: None,
                 over: None,
             };
-            return Ok(vec![Aggregate { call, written: "count(*)".to_owned(), alias: None }]);
+            let value = made(AstKind::Call(Box::new(call)));
+            return Ok(vec![Aggregate { value, written: "count(*)".to_owned(), alias: None }]);
         }
         let aggregate = |tree::SelectItem { value, alias, alias_first: _ }: &tree::SelectItem| {
-            let AstKind::Call(call) = &value.kind else { return Err(no_aggregate()) };
-            if call.arguments.is_none() || call.filter.is_some() || call.over.is_some() {
+            let mut value = value.clone();
+            if !restricted(&mut value, None)? {
                 return Err(no_aggregate());
             }
             Ok(Aggregate {
-                call: call.as_ref().clone(),
+                value: value.clone(),
                 written: value.span.of(self.text).to_owned(),
                 alias: alias.as_ref().map(|alias| self.given_name(alias)),
             })
@@ -325,6 +351,7 @@ impl<'a> Binder<'a> {
             return Err(error.with_hint("name the values that are wanted: ON k IN ('a', 'b')"));
         }
         let groups: Vec<Ast> = match pivot.group_by.as_slice() {
+            [] if keys.is_empty() => vec![],
             [] => {
                 let mut used = Vec::new();
                 let spread = keys.iter().map(|key| key.value.span.of(self.text));
@@ -354,15 +381,18 @@ impl<'a> Binder<'a> {
             groups.iter().map(|group| named(group.clone(), None)).collect();
         let several = aggregates.len() > 1;
         for (conditions, names) in &combinations {
-            for Aggregate { call, written, alias } in &aggregates {
+            for Aggregate { value, written, alias } in &aggregates {
                 let name = names.join("_");
                 let name = match alias {
+                    Some(alias) if names.is_empty() => alias.clone(),
                     Some(alias) => format!("{name}_{alias}"),
+                    None if names.is_empty() => written.to_lowercase(),
                     None if several => format!("{name}_{}", written.to_lowercase()),
                     None => name,
                 };
-                let call = tree::Call { filter: all_of(conditions), ..call.clone() };
-                items.push(named(made(AstKind::Call(Box::new(call))), Some(quoted(name))));
+                let mut value = value.clone();
+                restricted(&mut value, all_of(conditions).as_ref())?;
+                items.push(named(value, Some(quoted(name))));
             }
         }
         if items.is_empty() {
@@ -377,6 +407,42 @@ impl<'a> Binder<'a> {
             select.group_by = Some(tree::GroupBy { distinct: None, items });
         }
         Ok(self::query(select))
+    }
+}
+
+/// Gives the aggregates of an expression, under casts, operators and other calls, a FILTER; whether there are any.
+fn restricted(value: &mut Ast, filter: Option<&Ast>) -> Result<bool> {
+    match &mut value.kind {
+        AstKind::Nested(inner) => restricted(inner, filter),
+        AstKind::Cast(cast) => restricted(&mut cast.expr, filter),
+        AstKind::Prefix(_, operand) => restricted(operand, filter),
+        AstKind::Chain(first, others) => {
+            let mut any = restricted(first, filter)?;
+            for (_, operand) in others {
+                any |= restricted(operand, filter)?;
+            }
+            Ok(any)
+        }
+        AstKind::Call(call) => {
+            if call.arguments.is_none() || call.filter.is_some() || call.over.is_some() {
+                return Err(no_aggregate());
+            }
+            let aggregate = call.name.last().is_some_and(|name| is_aggregate(&folded(name)));
+            if !aggregate {
+                let arguments = call.arguments.iter_mut().flat_map(|arguments| &mut arguments.list);
+                let mut any = false;
+                for argument in arguments {
+                    any |= restricted(&mut argument.value, filter)?;
+                }
+                if any {
+                    return Ok(true);
+                }
+            }
+            // A macro may stand for an aggregate, and what is none is told where it is bound.
+            call.filter = filter.cloned();
+            Ok(true)
+        }
+        _ => Ok(false),
     }
 }
 

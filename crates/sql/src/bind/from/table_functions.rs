@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use plan::file::{MORE_FILES, READER};
+use plan::{Expr, LogicalPlan, ScanSource, Series};
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::{Error, Result, SqlState, Type, Value};
@@ -14,6 +15,7 @@ use types::{Error, Result, SqlState, Type, Value};
 use crate::bind::expression::{Clause, ExprBinder};
 use crate::bind::from::file_stem;
 use crate::bind::function::{arguments, called_as, listing};
+use crate::bind::query::select::filtered;
 use crate::bind::scope::{Scope, nearest};
 use crate::bind::{Binder, Relation, folded};
 use crate::parameters::value_needed;
@@ -56,6 +58,9 @@ impl<'a> Binder<'a> {
                     self.count_instance()?;
                     return Ok((self.bind_text(function.clone(), text, span)?, function));
                 }
+                if function == "repeat" {
+                    return Ok((self.repeated_row(arguments, span)?, function));
+                }
                 if let Some(called) = self.system_call(&function, arguments, span)? {
                     return Ok((self.constant_rows(called.columns.fields(), called.rows), function));
                 }
@@ -81,6 +86,36 @@ impl<'a> Binder<'a> {
                 Err(self.error_at(error, span))
             }
         }
+    }
+
+    /// `repeat(value, count)`: a column of so many rows with that value.
+    fn repeated_row(&mut self, arguments: &'a [tree::Argument], span: Span) -> Result<Relation> {
+        let wrong = || {
+            let message = "table function repeat takes a constant, and how many rows have it";
+            Error::new(SqlState::UndefinedFunction, message).with_hint("write FROM repeat('a', 3)")
+        };
+        let given = self.positional(arguments).ok();
+        let Some([value, count]) = given.as_deref() else {
+            return Err(self.error_at(wrong(), span));
+        };
+        let (value, ty) = self.constant(value)?;
+        let (count, of) = self.constant(count)?;
+        let Some(count) = count.as_i128().filter(|_| of.is_integer()) else {
+            return Err(self.error_at(wrong(), span));
+        };
+        let rows = Series::to(1, count.max(1), 1, Type::BigInt).filter(|_| count >= 0);
+        let Some(rows) = rows else { return Err(self.error_at(wrong(), span)) };
+        let number = self.columns.add("number", Type::BigInt, false);
+        let id = self.columns.add("repeat", ty, value.is_null());
+        let none = vec![Expr::boolean(false)];
+        let source = ScanSource::Series(rows);
+        let mut plan = LogicalPlan::Scan { source, columns: vec![(number, 0)], filters: vec![] };
+        if count == 0 {
+            plan = filtered(plan, none);
+        }
+        let expressions = vec![(id, Expr::literal(value, ty))];
+        let plan = LogicalPlan::Project { input: Box::new(plan), expressions };
+        Ok(Relation { plan, columns: vec![("repeat".into(), id)] })
     }
 
     /// A function of the system that takes arguments.

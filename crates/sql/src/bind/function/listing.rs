@@ -113,7 +113,7 @@ const WINDOWS: [&str; 11] = [
 ];
 
 /// Functions that stand in FROM, macros and functions that list the catalog excluded.
-pub(crate) const TABLE_FUNCTIONS: [&str; 35] = [
+pub(crate) const TABLE_FUNCTIONS: [&str; 36] = [
     "json_to_record",
     "json_to_recordset",
     "jsonb_to_record",
@@ -123,6 +123,7 @@ pub(crate) const TABLE_FUNCTIONS: [&str; 35] = [
     "regexp_split_to_table",
     "string_to_table",
     "range",
+    "repeat",
     "unnest",
     "json_each",
     "json_each_text",

@@ -1,6 +1,7 @@
 //! Functions of DuckDB that PostgreSQL lacks: of structs as rows of values, of paths of files, and of sizes. Called
 //! by `nested_calls`, before its own.
 
+use plan::functions::EQUAL_BINS;
 use plan::{Expr, ExprKind};
 use syntax::Span;
 use types::{Comparison, Error, Result, SqlState, Type};
@@ -12,10 +13,12 @@ use crate::bind::nested::{call, extract, struct_of};
 
 /// Every name that is known here.
 pub(crate) const NAMES: &[&str] = &[
+    "equi_width_bins",
     "is_histogram_other_bin",
     "parse_formatted_bytes",
     "parse_path",
     "path_join",
+    "struct_concat",
     "struct_contains",
     "struct_has",
     "struct_indexof",
@@ -41,11 +44,57 @@ impl Call<'_, '_, '_> {
         }))
     }
 
+    /// `equi_width_bins(least, greatest, count, round)`: bounds of the greatest value's type, of decimals as floats.
+    pub(crate) fn of_bins(&self) -> Result<Option<Expr>> {
+        let ("equi_width_bins", [least, greatest, ..], 4) = (self.name, self.arguments, self.arguments.len())
+        else {
+            return Ok(None);
+        };
+        let common = coerce::common_type(least.ty(), greatest.ty());
+        let ty = match common {
+            Some(ty) if ty.is_integer() => Type::BigInt,
+            Some(ty) if ty.is_numeric() => Type::Double,
+            Some(Type::Date | Type::Timestamp) => Type::Timestamp,
+            _ => return Ok(None),
+        };
+        let arguments =
+            vec![self.to(0, ty)?, self.to(1, ty)?, self.to(2, Type::BigInt)?, self.to(3, Type::Boolean)?];
+        let bins = call(EQUAL_BINS, arguments, Type::list(ty)?);
+        Ok(Some(match greatest.ty() {
+            given if given.is_decimal() || given == ty || given == Type::Null => bins,
+            given => coerce::cast(bins, Type::list(given)?),
+        }))
+    }
+
+    /// `struct_concat(s, ...)`: the fields of all of them, one after the other.
+    fn joined_structs(&self) -> Result<Option<Expr>> {
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        for given in self.arguments {
+            let Some(fields) = given.ty().fields() else { return Ok(None) };
+            for (at, (name, _)) in fields.iter().enumerate() {
+                if names.contains(name) && !name.is_empty() {
+                    let message = format!("struct_concat: field \"{name}\" is in more than one struct");
+                    return Err(Error::new(SqlState::DuplicateColumn, message));
+                }
+                names.push(name.clone());
+                values.push(extract(given.expr.clone(), at));
+            }
+        }
+        if names.iter().any(String::is_empty) && !names.iter().all(String::is_empty) {
+            let message = "struct_concat takes structs with names or structs without, not both";
+            return Err(Error::new(SqlState::DatatypeMismatch, message));
+        }
+        struct_of(names, values).map(Some)
+    }
+
     /// Functions of structs as rows of values.
     pub(crate) fn of_rows(&self) -> Result<Option<Expr>> {
         let Some(of) = self.arguments.first() else { return Ok(None) };
         if self.name == "is_histogram_other_bin" && self.arguments.len() == 1 {
             return self.binder.is_other_bin(of.clone()).map(Some);
+        }
+        if self.name == "struct_concat" {
+            return self.joined_structs();
         }
         let fields = of.ty().fields();
         if of.is_null()

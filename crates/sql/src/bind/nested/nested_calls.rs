@@ -191,6 +191,7 @@ pub(crate) const NAMES: &[&str] = &[
     "map",
     "map_concat",
     "map_contains",
+    "map_contains_value",
     "map_contains_key",
     "map_entries",
     "map_extract",
@@ -238,8 +239,8 @@ pub(crate) fn bind(
     _: Span,
 ) -> Result<Option<Expr>> {
     let call = Call { binder, name, arguments };
-    for bound in [call.of_json()?, call.of_patterns()?, call.of_arrays()?, call.of_files()?, call.of_rows()?]
-    {
+    let of_others = [call.of_files()?, call.of_bins()?, call.of_rows()?];
+    for bound in [call.of_json()?, call.of_patterns()?, call.of_arrays()?].into_iter().chain(of_others) {
         if bound.is_some() {
             return Ok(bound);
         }
@@ -459,10 +460,14 @@ impl Call<'_, '_, '_> {
                 call("list_range", arguments, Type::list(Type::BigInt)?)
             }
             ("range" | "generate_series", 3) if self.of_moments() => {
-                let mut arguments = vec![self.to(0, Type::Timestamp)?, self.to(1, Type::Timestamp)?];
+                let instants = (0..2).any(|at| self.arguments[at].ty() == Type::TimestampTz);
+                let ty = if instants { Type::TimestampTz } else { Type::Timestamp };
+                let mut arguments = vec![self.to(0, ty)?, self.to(1, ty)?];
                 arguments.push(self.to(2, Type::Interval)?);
                 arguments.push(Expr::boolean(self.name == "generate_series"));
-                call("list_of_moments", arguments, Type::list(Type::Timestamp)?)
+                // Days and months of instants are those of the session's calendar.
+                arguments.extend(zones::session().filter(|_| instants));
+                call("list_of_moments", arguments, Type::list(ty)?)
             }
             ("array_to_string" | "list_to_string", 2 | 3) if list.is_some() => {
                 let mut arguments = vec![zones::written(first())?];
@@ -523,7 +528,7 @@ impl Call<'_, '_, '_> {
     fn of_moments(&self) -> bool {
         let moment = |at: usize| {
             let given = &self.arguments[at];
-            matches!(given.ty(), Type::Date | Type::Timestamp) || given.is_null()
+            matches!(given.ty(), Type::Date | Type::Timestamp | Type::TimestampTz) || given.is_null()
         };
         let step = &self.arguments[2];
         moment(0)
@@ -638,6 +643,11 @@ impl Call<'_, '_, '_> {
             }
             ("map_keys", 1, Some((key, _))) => call("map_keys", vec![first()], Type::list(key)?),
             ("map_values", 1, Some((_, value))) => call("map_values", vec![first()], Type::list(value)?),
+            ("map_contains_value", 2, Some((_, value))) => {
+                let values = call("map_values", vec![first()], Type::list(value)?);
+                let arguments = [Bound::typed(values, Span::default()), self.argument(1)];
+                return self.binder.nested_call("list_contains", &arguments, Span::default());
+            }
             ("map_entries", 1, Some((key, value))) => {
                 let row = Type::structure(vec![("key".into(), key), ("value".into(), value)])?;
                 call("map_entries", vec![first()], Type::list(row)?)

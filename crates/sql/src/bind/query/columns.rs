@@ -134,7 +134,7 @@ impl<'a> ExprBinder<'_, 'a> {
     /// The column whose turn it is among those that are meant.
     fn column_in_turn(&mut self, written: Written<'a>, span: Span) -> Result<Bound> {
         let Some(mut chosen) = self.binder.chosen.take() else {
-            let message = "COLUMNS stands in the select list or in WHERE only";
+            let message = "COLUMNS stands in the select list, WHERE, ORDER BY and DISTINCT ON only";
             return Err(self.binder.error_at(Error::new(SqlState::SyntaxError, message), span));
         };
         match &chosen.written {
@@ -166,7 +166,7 @@ impl<'a> ExprBinder<'_, 'a> {
     /// What COLUMNS is told for a pattern behind a star: a regular expression, or a lambda over names.
     fn names_like(&self, names: &'a tree::StarPattern, at: Span) -> Result<Ast> {
         let text = self.text_of_pattern(names)?;
-        let tree::StarPattern { kind, negated, pattern } = names;
+        let tree::StarPattern { kind, negated, pattern, escape } = names;
         let own = Span::new(at.start, (at.start + 1).min(at.end));
         let made = |kind| Ast { kind, span: own };
         let word = |word: &str| tree::Name { text: word.into(), quoted: false, span: own };
@@ -200,7 +200,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 kind: *kind,
                 quantifier: None,
                 pattern: constant(text),
-                escape: None,
+                escape: escape.clone(),
             }))),
         };
         let body = match negated {
@@ -330,9 +330,11 @@ fn named(items: Vec<Item>) -> Vec<(Rc<str>, Bound)> {
     items.into_iter().map(bound).collect()
 }
 
-/// Whether a pattern of names stands behind a star that makes it COLUMNS: any but `* ILIKE`.
+/// Whether a pattern of names stands behind a star that makes it COLUMNS: any but `* ILIKE` without ESCAPE.
 pub(crate) fn is_pattern(star: &tree::Star) -> bool {
-    star.names.as_ref().is_some_and(|names| names.kind != LikeKind::ILike || names.negated)
+    let is_option =
+        |names: &tree::StarPattern| names.kind == LikeKind::ILike && !names.negated && names.escape.is_none();
+    star.names.as_ref().is_some_and(|names| !is_option(names))
 }
 
 fn has_options(star: &tree::Star) -> bool {

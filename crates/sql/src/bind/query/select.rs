@@ -115,8 +115,9 @@ impl<'a> Binder<'a> {
             Ordering::List(list) => {
                 for key in list {
                     let value = order_value(binder.binder.text, key)?;
-                    let (order, span) = binder.bind_target(value, &items, "ORDER BY")?;
-                    keys.push(Sorted { order, span, item: Some(key) });
+                    for (order, span) in binder.bind_targets(value, &items, "ORDER BY")? {
+                        keys.push(Sorted { order, span, item: Some(key) });
+                    }
                 }
             }
             Ordering::All(all) => keys.extend(items.iter().enumerate().map(|(at, i)| Sorted {
@@ -128,8 +129,9 @@ impl<'a> Binder<'a> {
         let mut on = Vec::new();
         if let tree::Distinct::On(list) = &select.distinct {
             for ast in list {
-                let (order, span) = binder.bind_target(ast, &items, "DISTINCT ON")?;
-                on.push(Sorted { order, span, item: None });
+                for (order, span) in binder.bind_targets(ast, &items, "DISTINCT ON")? {
+                    on.push(Sorted { order, span, item: None });
+                }
             }
         }
         let qualify = match &select.qualify {
@@ -635,6 +637,31 @@ impl<'a> ExprBinder<'_, 'a> {
         Item { name: entry.name.clone(), expr: self.binder.column(entry.id), untyped: false, span }
     }
 
+    /// What a sort key or a part of DISTINCT ON means: one value, with COLUMNS in it one for each column.
+    fn bind_targets(&mut self, ast: &'a Ast, items: &[Item], clause: &str) -> Result<Vec<(Order, Span)>> {
+        let around = self.binder.chosen.replace(Chosen::default());
+        let mut targets = Vec::with_capacity(1);
+        let bound = loop {
+            match self.bind_target(ast, items, clause) {
+                Ok(target) => targets.push(target),
+                Err(error) => break Err(error),
+            }
+            if !self.binder.chosen.as_mut().is_some_and(|c| c.is_used() && c.next()) {
+                break Ok(());
+            }
+        };
+        self.binder.chosen = around;
+        bound.map(|()| targets)
+    }
+
+    /// Whether an item goes by a column's name only because it is a TRY_CAST of it: the name is the column's, as in
+    /// DuckDB, since rows are to be sorted by what could not be cast as well.
+    fn hides_its_column(&self, item: &Expr, name: &Name) -> bool {
+        let tried = matches!(&item.kind, ExprKind::Cast { lenient: true, .. });
+        let alias = |item: &tree::SelectItem| item.alias.as_ref().is_some_and(|a| name.is(&folded(a)));
+        tried && !self.listed.iter().any(alias)
+    }
+
     /// A position, a name of the select list, or an expression over the input.
     fn bind_target(&mut self, ast: &'a Ast, items: &[Item], clause: &str) -> Result<(Order, Span)> {
         if let Some(at) = self.binder.output_position(ast, items.len())? {
@@ -646,6 +673,9 @@ impl<'a> ExprBinder<'_, 'a> {
             for fits in [Name::is, Name::resembles] {
                 let mut matches = items.iter().enumerate().filter(|(_, i)| fits(&name, &i.name));
                 let Some((at, first)) = matches.next() else { continue };
+                if self.hides_its_column(&first.expr, &name) {
+                    break;
+                }
                 if matches.any(|(_, other)| other.expr != first.expr) {
                     let message = format!("ORDER BY \"{}\" is ambiguous", name.text);
                     let error = Error::new(SqlState::AmbiguousColumn, message);
