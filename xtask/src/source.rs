@@ -19,10 +19,10 @@ pub fn check(root: &Path, files: &[PathBuf]) -> Vec<Finding> {
                 findings.push(Finding::new(&place, format!("\"{part}\" says nothing; name what it holds")));
             }
         }
-        if file.extension().is_some_and(|e| e == "rs") {
-            if let Ok(text) = std::fs::read_to_string(root.join(file)) {
-                check_rust(&place, &text, &mut findings);
-            }
+        if file.extension().is_some_and(|e| e == "rs")
+            && let Ok(text) = std::fs::read_to_string(root.join(file))
+        {
+            check_rust(&place, &text, &mut findings);
         }
     }
     findings

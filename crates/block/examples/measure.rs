@@ -140,20 +140,20 @@ fn main() {
             per_row(tenth_ns, tenth.len()),
             per_row(hundredth_ns, hundredth.len()),
         );
-        if ty == Type::Text {
-            if let Some(pattern) = LikePattern::new("%special%requests%", None) {
-                let pattern = ColumnPredicate::Like { pattern: pattern.into(), negated: false };
-                let like = best(|| {
-                    selection.reset_full(ROWS);
-                    block.select(0, &pattern, &mut selection);
-                });
-                println!("{:14} LIKE '%special%requests%' {:36.2} ns per row", "", per_row(like, ROWS));
-            }
+        if ty == Type::Text
+            && let Some(pattern) = LikePattern::new("%special%requests%", None)
+        {
+            let pattern = ColumnPredicate::Like { pattern: pattern.into(), negated: false };
+            let like = best(|| {
+                selection.reset_full(ROWS);
+                block.select(0, &pattern, &mut selection);
+            });
+            println!("{:14} LIKE '%special%requests%' {:36.2} ns per row", "", per_row(like, ROWS));
         }
     }
     println!("plan, write, select: ns per row of the block; range, 1 in 10, 1 in 100: ns per row fetched");
     for density in [2u32, 10, 100] {
-        let bitmap = Bitmap::from_fn(ROWS, |row| row as u32 % density == 0);
+        let bitmap = Bitmap::from_fn(ROWS, |row| (row as u32).is_multiple_of(density));
         let mut out = Vec::new();
         let ns = best(|| {
             out.clear();

@@ -313,7 +313,7 @@ impl Frame {
             .and_then(|n| n.checked_add(sections_at))
             .filter(|end| *end <= metadata_bytes)
             .ok_or_else(|| format!("{} sections do not fit", header.sections))?;
-        let bounds_end = header.bounds_at.checked_add(header.bounds_bytes).unwrap_or(u64::MAX);
+        let bounds_end = header.bounds_at.saturating_add(header.bounds_bytes);
         within(bounds_end, directory_end, metadata_bytes).ok_or("the bounds lie outside the metadata")?;
         within(header.bounds_at, directory_end, metadata_bytes)
             .ok_or("the bounds lie outside the metadata")?;
@@ -366,10 +366,10 @@ struct Placing {
 
 impl Placing {
     fn place(&mut self, extent: &mut Extent) -> Result<(), ()> {
-        let end = extent.offset.checked_add(extent.length).unwrap_or(u64::MAX);
+        let end = extent.offset.saturating_add(extent.length);
         let placed = within(extent.offset, self.metadata_bytes, self.length).is_some()
             && within(end, self.metadata_bytes, self.length).is_some()
-            && extent.offset % layout::EXTENT_ALIGNMENT as u64 == 0;
+            && extent.offset.is_multiple_of(layout::EXTENT_ALIGNMENT as u64);
         if extent.length > 0 && !placed {
             return Err(());
         }

@@ -197,12 +197,12 @@ impl FileReader for LocalReader {
         self.bytes
     }
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<()> {
-        if let Some(file) = self.direct(into.len()) {
-            if direct::read(file, at, into).is_ok() {
-                return Ok(());
-            }
-            // Sectors of another size, or an error that the common way tells.
+        if let Some(file) = self.direct(into.len())
+            && direct::read(file, at, into).is_ok()
+        {
+            return Ok(());
         }
+        // Sectors of another size, or an error that the common way tells.
         self.file.read_exact_at(into, at).map_err(|e| failed("read", &self.path, &e))
     }
     fn describe(&self) -> String {

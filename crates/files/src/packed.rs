@@ -349,7 +349,7 @@ impl PackedReader {
         };
         let mut places = self.pieces.iter().filter(within).map(place);
         let Some((first, mut to)) = places.next() else { return (0, 0) };
-        if let Some((_, last)) = places.last() {
+        if let Some((_, last)) = places.next_back() {
             to = last;
         }
         (first, to - first)

@@ -111,7 +111,7 @@ fn tables() {
             let few: Vec<u64> = random_hits
                 .iter()
                 .map(|c| {
-                    if random(&mut state) % 10 == 0 {
+                    if random(&mut state).is_multiple_of(10) {
                         *c
                     } else {
                         c + if spread > 1 { 1 } else { range.max(1 << 40) }

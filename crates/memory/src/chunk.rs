@@ -47,11 +47,11 @@ pub(crate) const PAGES: Grain = Grain { slot_bytes: 64 << 10, granule_bytes: 4 <
 
 const fn is_sound(grain: Grain) -> bool {
     // A slot fills a part of a bitmap word, so it never straddles two.
-    grain.slot_bytes % grain.granule_bytes == 0
+    grain.slot_bytes.is_multiple_of(grain.granule_bytes)
         && 64 % (grain.slot_bytes / grain.granule_bytes) == 0
-        && SLOT_BYTES % grain.slot_bytes == 0
+        && SLOT_BYTES.is_multiple_of(grain.slot_bytes)
 }
-const _: () = assert!(CHUNK_BYTES % SLOT_BYTES == 0 && is_sound(BLOCKS) && is_sound(PAGES));
+const _: () = assert!(CHUNK_BYTES.is_multiple_of(SLOT_BYTES) && is_sound(BLOCKS) && is_sound(PAGES));
 
 /// Where a request of a slot or more may begin, in chunks for blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

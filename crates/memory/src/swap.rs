@@ -411,7 +411,7 @@ mod tests {
         drop(second);
         let mut bytes = Bytes::default();
         bytes.add(&Arc::new(vec![1u8; 16_000]), |small, name| name(small));
-        assert!(bytes.is_empty() && bytes.len() == 0);
+        assert!(bytes.is_empty());
         let (stopped, outcome) = Swapped::put(listed(&[shared]), file("stopped"), || true);
         assert!(outcome.is_ok() && stopped.bytes() == 0);
     }

@@ -49,6 +49,7 @@ impl PartitionScheme {
             }),
             Self::Range { .. } if value.is_null() => None,
             Self::Range { below } => {
+                debug_assert!(rises(below), "bounds of ranges rise: {below:?}");
                 let at =
                     below.partition_point(|bound| bound.as_ref().is_some_and(|b| b.total_cmp(value).is_le()));
                 (at < below.len()).then_some(at)
@@ -108,7 +109,16 @@ impl PartitionScheme {
     }
 }
 
+/// Whether each bound is above the one before it; `None` is above all.
+fn rises(below: &[Option<Value>]) -> bool {
+    below.is_sorted_by(|a, b| match (a, b) {
+        (Some(a), Some(b)) => a.total_cmp(b).is_lt(),
+        (last, _) => last.is_some(),
+    })
+}
+
 fn of_integer(value: i128, count: usize) -> usize {
+    debug_assert_ne!(count, 0, "a table has a partition");
     value.rem_euclid(count as i128) as usize
 }
 
@@ -138,7 +148,9 @@ pub struct RowPartitions {
 impl RowPartitions {
     /// The partition of each row, in order. A row that has none is the user's mistake.
     fn assign(&self, batch: &Batch) -> Result<Vec<u32>> {
+        debug_assert!(self.scheme.count() <= PARTITIONS_MAX, "{} partitions", self.scheme.count());
         let values = batch.columns[self.column].flatten();
+        debug_assert_eq!(values.len(), batch.rows, "the key of each row");
         if let PartitionScheme::Hash { count } = &self.scheme {
             let of = |row: usize, value: i128| {
                 if values.is_null(row) { 0 } else { of_integer(value, *count) as u32 }
@@ -177,6 +189,11 @@ impl RowPartitions {
         let assigned = self.assign(batch)?;
         let mut rows: Vec<Vec<u32>> = vec![Vec::new(); self.scheme.count()];
         assigned.iter().enumerate().for_each(|(row, at)| rows[*at as usize].push(row as u32));
+        debug_assert_eq!(
+            rows.iter().map(Vec::len).sum::<usize>(),
+            batch.rows,
+            "each row lies in one partition"
+        );
         let some = rows.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty());
         Ok(some
             .map(|(at, rows)| {

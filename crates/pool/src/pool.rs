@@ -79,13 +79,20 @@ impl Pool {
         let length = encoded.len();
         let slots = self.arena().allocate_on(length, node).map_err(|e| self.residency.refused(e));
         let mut slots = slots?;
+        debug_assert!(slots.len() >= length, "{} bytes for {length}", slots.len());
         encoded.write_into(&mut slots);
         let sketches = encoded.take_sketches();
         let block = Block::open_trusted(shared(slots))?;
         if !self.evicts {
             return Ok(SealedBlock { block: Arc::new(block), sketches });
         }
+        debug_assert!(sketches.is_empty() || sketches.len() == block.columns(), "a sketch for each column");
         let metadata = Arc::new(Metadata::read(block.as_bytes(), length as u64)?);
+        debug_assert!(
+            metadata.block_bytes() <= length as u64,
+            "{} bytes of {length}",
+            metadata.block_bytes()
+        );
         if !metadata.comes_apart() {
             return Ok(SealedBlock { block: Arc::new(block), sketches });
         }
@@ -128,6 +135,7 @@ impl Pool {
         let mut bytes = vec![0; METADATA_READ_BYTES.min(length) as usize];
         reader.read_at(at, &mut bytes)?;
         let needed = Metadata::length(&bytes, length).map_err(located)?;
+        debug_assert!(needed as u64 <= length, "{needed} bytes of metadata in a block of {length}");
         if needed > bytes.len() {
             let known = bytes.len();
             // A length that is absurd but within the file is still paid for.

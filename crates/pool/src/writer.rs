@@ -115,8 +115,14 @@ impl BlockWriter {
             let estimate = estimate_row_bytes(&batch, self.options.encoding.layout) as f64;
             lane.row_bytes = Some(lane.row_bytes.map_or(estimate, |r| r.max(estimate)));
         }
+        debug_assert_eq!(batch.columns.len(), self.columns.len(), "columns of the batch and of the table");
+        debug_assert!(
+            batch.columns.iter().all(|column| column.len() == batch.rows),
+            "each column has each row"
+        );
         lane.pending_rows += batch.rows;
         lane.pending.push_back(lightened(batch));
+        debug_assert!(lane.adds_up(), "{} rows are pending", lane.pending_rows);
         loop {
             stop::check(Place::Seal)?;
             let wanted = self.wanted_rows(at);
@@ -150,7 +156,9 @@ impl BlockWriter {
     /// Seals a block of `rows` rows, or of fewer when they do not fit.
     fn cut(&mut self, at: usize, mut rows: usize) -> Result<SealedBlock> {
         loop {
+            debug_assert!((1..=self.lanes[at].pending_rows).contains(&rows), "a block of {rows} rows");
             let mut parts = self.lanes[at].first_rows(rows);
+            debug_assert_eq!(parts.iter().map(|part| part.rows).sum::<usize>(), rows, "the rows of a block");
             if let Some(column) = self.options.encoding.sorted_by {
                 parts = sort_parts(&parts, column).unwrap_or(parts);
             }
@@ -168,6 +176,7 @@ impl BlockWriter {
             let topology = self.pool.arena().topology();
             let node = self.options.partitions.is_some().then(|| topology.node_of_partition(at));
             let sealed = self.pool.seal_on(encoded, node)?;
+            debug_assert_eq!(sealed.block.rows(), rows, "no row is lost or doubled");
             drop(parts);
             self.lanes[at].drop_rows(rows);
             return Ok(sealed);
@@ -176,6 +185,11 @@ impl BlockWriter {
 }
 
 impl Lane {
+    /// Whether the count is that of the rows.
+    fn adds_up(&self) -> bool {
+        self.pending.iter().map(|batch| batch.rows).sum::<usize>() == self.pending_rows
+    }
+
     fn first_rows(&self, rows: usize) -> Vec<Batch> {
         let mut parts = Vec::new();
         let mut left = rows;
@@ -202,6 +216,7 @@ impl Lane {
                 rows = 0;
             }
         }
+        debug_assert!(rows == 0 && self.adds_up(), "{rows} rows too many, {} pending", self.pending_rows);
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn ordered_row(values: &[Value]) -> Result<Value> {
             continue;
         };
         row.push(1);
-        let down = direction.to_ascii_lowercase() == 'd';
+        let down = direction.eq_ignore_ascii_case(&'d');
         row.extend(bytes.into_iter().map(|b| if down { 255 - b } else { b }));
     }
     let length = row.len() as u32;

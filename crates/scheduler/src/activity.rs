@@ -41,6 +41,8 @@ impl WorkerActivity {
 
     pub(crate) fn begin(&self, worker: WorkerId, query: QueryId, segment: SegmentId, now: u64) {
         let slot = &self.0[worker.0 as usize];
+        debug_assert_ne!(query.0, 0, "0 says that nothing is executed");
+        debug_assert_eq!(slot.query.load(Relaxed), 0, "two orders in place {}", worker.0);
         slot.segment.store(segment.0, Relaxed);
         slot.since.store(now, Relaxed);
         slot.query.store(query.0, SeqCst);
@@ -48,6 +50,12 @@ impl WorkerActivity {
 
     pub(crate) fn end(&self, worker: WorkerId, now: u64) {
         let slot = &self.0[worker.0 as usize];
+        debug_assert_ne!(
+            slot.query.load(Relaxed),
+            0,
+            "an order ends in place {} that did not begin",
+            worker.0
+        );
         slot.query.store(0, Relaxed);
         let nanoseconds = now.saturating_sub(slot.since.load(Relaxed));
         // Only the thread that has the place writes.
@@ -57,14 +65,16 @@ impl WorkerActivity {
 
     /// The order stands still, and its place is lent to another thread meanwhile.
     pub(crate) fn vacate(&self, worker: WorkerId) {
-        self.0[worker.0 as usize].query.store(0, SeqCst);
+        let before = self.0[worker.0 as usize].query.swap(0, SeqCst);
+        debug_assert_ne!(before, 0, "no order stands still in place {}", worker.0);
     }
 
     /// It goes on after so many nanoseconds.
     pub(crate) fn occupy(&self, worker: WorkerId, query: QueryId, after: u64) {
         let slot = &self.0[worker.0 as usize];
         slot.since.store(slot.since.load(Relaxed) + after, Relaxed);
-        slot.query.store(query.0, SeqCst);
+        let before = slot.query.swap(query.0, SeqCst);
+        debug_assert_eq!(before, 0, "another order has place {}", worker.0);
     }
 
     /// The places below `limit`, and those above it that are still in use.

@@ -37,6 +37,9 @@ pub(crate) struct Admission {
     next_look: AtomicU64,
     /// Work orders that workers have told of.
     completed: AtomicU64,
+    /// The messages in which they were told.
+    #[cfg(test)]
+    told: AtomicU64,
 }
 
 impl Admission {
@@ -47,6 +50,8 @@ impl Admission {
             queries: Mutex::default(),
             next_look: AtomicU64::new(LOOK_EVERY),
             completed: AtomicU64::new(0),
+            #[cfg(test)]
+            told: AtomicU64::new(0),
         }
     }
 
@@ -54,10 +59,10 @@ impl Admission {
         lock(&self.state).load.limits()
     }
 
-    /// Work orders that workers have told of.
+    /// Work orders that workers have told of, and the messages that took.
     #[cfg(test)]
-    pub(crate) fn orders_completed(&self) -> u64 {
-        self.completed.load(Relaxed)
+    pub(crate) fn orders_completed(&self) -> (u64, u64) {
+        (self.completed.load(Relaxed), self.told.load(Relaxed))
     }
 
     pub(crate) fn queued(&self) -> usize {
@@ -84,6 +89,7 @@ impl Admission {
     pub(crate) fn register(&self, query: &Arc<Query>) {
         let mut queries = lock(&self.queries);
         queries.retain(|query| query.strong_count() > 0);
+        debug_assert!(queries.iter().all(|known| known.as_ptr() != Arc::as_ptr(query)), "begun once");
         queries.push(Arc::downgrade(query));
     }
 
@@ -151,6 +157,7 @@ impl Admission {
             exempt: false,
         };
         let mut state = lock(&self.state);
+        debug_assert!(state.known.iter().all(|(known, _)| known.id() != query.id()), "known once");
         state.known.push((Arc::clone(query), Arc::clone(counters)));
         let verdicts = state.load.arrive(request, now);
         state.load.set_paused(request.query, query.is_held());
@@ -177,6 +184,8 @@ impl Admission {
     /// Work orders were completed: what the learning agent makes of them goes to the load controller.
     pub(crate) fn completed(&self, orders: u64, now: u64) {
         self.completed.fetch_add(orders, Relaxed);
+        #[cfg(test)]
+        self.told.fetch_add(1, Relaxed);
         self.look(now);
     }
 
@@ -257,7 +266,8 @@ impl State {
                         query = id, active = self.load.active(), queued = self.load.queued(),
                         expected_bytes = query.memory_predicted(), "query let in"
                     );
-                    counters.admitted.store(true, SeqCst);
+                    let before = counters.admitted.swap(true, SeqCst);
+                    debug_assert!(!before, "a run is let in once");
                     counters.gate.notify(1);
                 }
                 Verdict::Suspend(_) => {

@@ -124,6 +124,11 @@ impl Enforcer {
         Enforcer { policy, members: vec![], lanes: vec![], clocks: vec![] }
     }
 
+    /// Queries that are listed.
+    pub(crate) fn members(&self) -> usize {
+        self.members.len()
+    }
+
     pub(crate) fn policy_name(&self) -> &'static str {
         self.policy.name()
     }
@@ -238,6 +243,7 @@ impl Enforcer {
     /// Brings what was charged to a query into its lane's virtual time.
     fn charge(&mut self, at: usize, charged: u64) {
         let member = &mut self.members[at];
+        debug_assert!(charged >= member.seen, "{charged} charged, of which {} was seen", member.seen);
         let more = charged.saturating_sub(member.seen);
         if let Some(lane) = self.lanes.get_mut(member.lane) {
             lane.virtual_time += u128::from(more) * SCALE / u128::from(lane.weight);
@@ -276,7 +282,9 @@ impl Enforcer {
             found.members += 1;
             self.members[at].lane = lane;
         }
+        debug_assert_ne!(standing.weight, 0, "virtual times are divided by weights");
         let lane = &mut self.lanes[self.members[at].lane];
+        debug_assert!(lane.account == account && lane.tier == standing.tier && lane.members > 0, "{lane:?}");
         lane.weight = standing.weight;
         let least = clock.saturating_sub(u128::from(LAG_MAX) * SCALE / u128::from(lane.weight));
         lane.virtual_time = lane.virtual_time.max(least);
@@ -315,6 +323,12 @@ impl Enforcer {
             member.lane = places.get(member.lane).copied().unwrap_or(usize::MAX);
         }
         self.clocks = clocks;
+        debug_assert!(self.members.iter().all(|m| m.lane == usize::MAX || m.lane < self.lanes.len()));
+        debug_assert_eq!(
+            self.lanes.iter().map(|lane| lane.members).sum::<usize>(),
+            self.members.iter().filter(|member| member.lane != usize::MAX).count(),
+            "lanes count their members"
+        );
     }
 }
 
@@ -390,8 +404,7 @@ mod tests {
         queries[0].charged += 600_000;
         assert_eq!(enforcer.choose(0, |at| queries[at]), Turn { serve: Some(0), barred: Some(1) });
         // One that starves is named whatever its tier.
-        queries = [ready(5, 300_000), ready(1, 300_000)];
-        queries[1].barred = true;
+        queries[0].priority = 5;
         enforcer.choose(STARVED_AFTER, |at| queries[at]);
         let turn = enforcer.choose(STARVED_AFTER + 1, |at| queries[at]);
         assert_eq!(turn, Turn { serve: Some(0), barred: Some(1) });

@@ -446,7 +446,7 @@ impl Foreman {
         // Granted first: a caller that finds itself called finds the place.
         let granted = counters.grant_place(place);
         if granted && counters.wants_place.swap(false, SeqCst) {
-            self.wanting.fetch_sub(1, SeqCst);
+            self.wants_no_more();
             counters.gate.notify(1);
         } else if !granted || counters.granted_place().is_some() {
             self.worker_slots.leave(place);
@@ -465,11 +465,19 @@ impl Foreman {
             // Only this thread sets it.
             return;
         }
-        match (run.counters.wants_place.swap(wants, SeqCst), wants) {
-            (false, true) => _ = self.wanting.fetch_add(1, SeqCst),
-            (true, false) => _ = self.wanting.fetch_sub(1, SeqCst),
-            _ => {}
+        // Counted before it is seen: whoever takes it back takes it off the count, too.
+        if wants {
+            self.wanting.fetch_add(1, SeqCst);
         }
+        if run.counters.wants_place.swap(wants, SeqCst) {
+            self.wants_no_more();
+        }
+    }
+
+    /// A caller's `wants_place` was taken back.
+    fn wants_no_more(&self) {
+        let wanting = self.wanting.fetch_sub(1, SeqCst);
+        debug_assert_ne!(wanting, 0, "fewer callers wait for a place than none");
     }
 
     /// Gives a place back. A caller that waits for one gets its chance.
@@ -487,7 +495,7 @@ impl Foreman {
             wanting.sort_by_key(|query| std::cmp::Reverse(roster.enforcer.tier(query.query.priority())));
             for query in wanting {
                 if query.counters.wants_place.swap(false, SeqCst) {
-                    self.wanting.fetch_sub(1, SeqCst);
+                    self.wants_no_more();
                     query.counters.gate.notify(1);
                     return;
                 }
@@ -508,7 +516,8 @@ impl Foreman {
         self.hand_over(query);
         wait();
         self.worker_slots.take_back();
-        self.aside.fetch_sub(1, SeqCst);
+        let aside = self.aside.fetch_sub(1, SeqCst);
+        debug_assert_ne!(aside, 0, "more threads come back than stepped aside");
     }
 
     /// Pool threads that there may be.
@@ -579,8 +588,10 @@ impl Foreman {
         let mut threads = self.lock_threads();
         let surplus = number > self.pool_threads_max();
         if surplus && let Some(thread) = threads.get_mut(number - 1) {
+            debug_assert!(thread.is_some(), "thread {number} is not among those that were spawned");
             *thread = None;
-            self.spawned.fetch_sub(1, SeqCst);
+            let spawned = self.spawned.fetch_sub(1, SeqCst);
+            debug_assert_ne!(spawned, 0, "more threads end than were spawned");
         }
         surplus
     }

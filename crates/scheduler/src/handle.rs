@@ -174,6 +174,11 @@ pub struct Query {
 
 impl Drop for Query {
     fn drop(&mut self) {
+        let running = *self.running.get_mut();
+        debug_assert!(
+            running == 0 || std::thread::panicking(),
+            "{running} threads are inside a query that has ended"
+        );
         self.open.remove(&self.priority);
     }
 }
@@ -423,6 +428,7 @@ impl Query {
     }
 
     pub(crate) fn hold(&self, reason: u8, held: bool) {
+        debug_assert!(reason == HELD_BY_USER || reason == HELD_BY_LOAD, "each owner has its bit: {reason}");
         if held {
             self.held.fetch_or(reason, SeqCst);
         } else if self.held.fetch_and(!reason, SeqCst) == reason
@@ -510,8 +516,9 @@ impl Query {
     pub(crate) fn enter(&self) -> bool {
         let inside = self.running.fetch_add(1, SeqCst);
         let allowed = inside < self.workers_max.load(Relaxed);
+        debug_assert!(inside < 2 * WORKERS_MAX, "{inside} threads inside a query");
         if !allowed {
-            self.running.fetch_sub(1, SeqCst);
+            self.exit();
         }
         allowed
     }
@@ -523,7 +530,8 @@ impl Query {
 
     #[inline]
     pub(crate) fn exit(&self) {
-        self.running.fetch_sub(1, SeqCst);
+        let inside = self.running.fetch_sub(1, SeqCst);
+        debug_assert_ne!(inside, 0, "more threads leave the query than came");
     }
 }
 

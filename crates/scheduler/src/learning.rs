@@ -42,6 +42,8 @@ fn averaged(old: u64, new: u64) -> u64 {
 impl SegmentModel {
     /// An execution of `units` units is done.
     pub(crate) fn observe(&self, units: u64, nanoseconds: u64, bytes: i64) {
+        // A clock that runs backwards would be a time of centuries.
+        debug_assert!(nanoseconds < 1 << 60, "{nanoseconds} ns");
         self.order_nanoseconds.store(averaged(self.order_nanoseconds.load(Relaxed), nanoseconds), Relaxed);
         if let Some(per_unit) = nanoseconds.saturating_mul(1024).checked_div(units) {
             self.unit_nanoseconds.store(averaged(self.unit_nanoseconds.load(Relaxed), per_unit), Relaxed);

@@ -44,7 +44,8 @@ impl Lifecycle {
 
     /// Lets claims in. Once, after the segment was started.
     pub(crate) fn open(&self) {
-        self.phase.store(OPEN, SeqCst);
+        let before = self.phase.swap(OPEN, SeqCst);
+        debug_assert_eq!(before, WAITING, "a segment is opened once");
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -68,13 +69,16 @@ impl Lifecycle {
 
     /// A claim found the segment exhausted. From inside.
     pub(crate) fn drain(&self) {
+        debug_assert_ne!(self.inside.load(SeqCst), 0, "drained from outside");
         // It fails when another claim came first, which is as good.
         let _ = self.phase.compare_exchange(OPEN, DRAINING, SeqCst, SeqCst);
     }
 
     /// Whether the caller must finish the segment; true once.
     pub(crate) fn leave(&self) -> bool {
-        self.inside.fetch_sub(1, SeqCst) == 1
+        let inside = self.inside.fetch_sub(1, SeqCst);
+        debug_assert_ne!(inside, 0, "left by more than entered");
+        inside == 1
             && self.phase.load(SeqCst) == DRAINING
             && self.inside.fetch_add(0, SeqCst) == 0
             && self.phase.compare_exchange(DRAINING, FINISHED, SeqCst, SeqCst).is_ok()

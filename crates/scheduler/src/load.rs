@@ -151,8 +151,14 @@ impl LoadController {
 
     /// A query asks to run. It does when a verdict says so.
     pub(crate) fn arrive(&mut self, request: Request, now: u64) -> Vec<Verdict> {
+        debug_assert!(!self.is_known(request.query), "query {} asks while it waits or runs", request.query);
         self.queue.push(Waiting { request, since: now });
         self.look(now)
+    }
+
+    fn is_known(&self, query: u64) -> bool {
+        self.queue.iter().any(|waiting| waiting.request.query == query)
+            || self.active.iter().any(|active| active.request.query == query)
     }
 
     /// A query has ended, or gave up waiting.
@@ -228,6 +234,17 @@ impl LoadController {
             verdicts.push(Verdict::Admit(request.query));
         }
         self.set_aside(&mut verdicts);
+        let mut counting = self.active.iter().filter(|active| active.counts()).peekable();
+        debug_assert!(
+            counting.peek().is_none() || counting.any(|active| !active.suspended),
+            "all are set aside, and none gives memory back: {:?}",
+            self.active
+        );
+        debug_assert!(
+            self.wanting.iter().all(|query| self.is_known(*query)),
+            "{:?} have ended",
+            self.wanting
+        );
         verdicts
     }
 

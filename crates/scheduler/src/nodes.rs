@@ -71,6 +71,11 @@ impl Nodes {
 
     /// Only the first call counts: a machine does not change.
     pub(crate) fn set_machine(&self, nearest: Vec<Vec<usize>>, node_of_thread: NodeOfThread) {
+        debug_assert!(
+            nearest.iter().enumerate().all(|(node, by_distance)| by_distance.first() == Some(&node)
+                && by_distance.len() == nearest.len()),
+            "each node is nearest to itself, and knows all others"
+        );
         if nearest.len() > 1 {
             let _ = self.machine.set(Machine { nearest, node_of_thread });
         }

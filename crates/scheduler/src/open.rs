@@ -48,7 +48,8 @@ impl OpenQueries {
 
     pub(crate) fn remove(&self, priority: &AtomicU32) {
         self.count(|counts| take_one(counts, priority.load(Relaxed)));
-        self.queries.fetch_sub(1, Relaxed);
+        let before = self.queries.fetch_sub(1, Relaxed);
+        debug_assert_ne!(before, 0, "more queries end than began");
     }
 
     /// Gives an open query another priority.
@@ -92,6 +93,7 @@ impl OpenQueries {
 }
 
 fn take_one(counts: &mut BTreeMap<u32, u32>, priority: u32) {
+    debug_assert!(counts.contains_key(&priority), "no query of priority {priority} is open");
     if let Some(count) = counts.get_mut(&priority) {
         *count -= 1;
         if *count == 0 {

@@ -84,6 +84,7 @@ pub(crate) struct SegmentCounters {
 impl Counters {
     /// Gives the caller a place; false when it has been given one already.
     pub(crate) fn grant_place(&self, place: WorkerId) -> bool {
+        debug_assert!((place.0 as usize) < workorder::WORKERS_MAX, "place {}", place.0);
         self.granted.compare_exchange(0, place.0 + 1, SeqCst, SeqCst).is_ok()
     }
 
@@ -170,7 +171,12 @@ impl SegmentState {
 
     fn order_ended(&self) {
         if self.is_limited() {
-            self.begun.fetch_sub(1, SeqCst);
+            let begun = self.begun.fetch_sub(1, SeqCst);
+            debug_assert!(
+                (1..=self.orders_max).contains(&begun),
+                "{begun} orders begun of {}",
+                self.orders_max
+            );
         }
     }
 }
@@ -328,7 +334,8 @@ impl QueryRun {
             if self.continuations_left.load(SeqCst) > 0
                 && let Some(order) = self.take_continuation(near)
             {
-                self.continuations_left.fetch_sub(1, SeqCst);
+                let left = self.continuations_left.fetch_sub(1, SeqCst);
+                debug_assert_ne!(left, 0, "more orders go on than were put back");
                 self.claims.fetch_add(1, SeqCst);
                 return Some(order);
             }
@@ -372,6 +379,8 @@ impl QueryRun {
         if state.life.enter() && state.may_begin() {
             match self.guard(id, || Ok(state.segment.claim(near))) {
                 Some(Claim::Order(mut order)) => {
+                    debug_assert!(order.start <= order.end, "units {} to {}", order.start, order.end);
+                    debug_assert!(!state.life.is_finished(), "an order of a segment that is finished");
                     order.segment = SegmentId(id);
                     self.claims.fetch_add(1, SeqCst);
                     return Some(order);
@@ -432,7 +441,10 @@ impl QueryRun {
         let (held, waited, told) = meanwhile();
         let nanoseconds = ended.saturating_sub(started).saturating_sub(held);
         let grown = self.foreman.thread_bytes() - held_before - told;
-        counters.running.fetch_sub(1, Relaxed);
+        let running = counters.running.fetch_sub(1, Relaxed);
+        debug_assert_ne!(running, 0, "an order ends that did not begin");
+        debug_assert!(!self.segments[order.segment.index()].life.is_finished(), "finished while orders run");
+        debug_assert!(started <= ended && held <= ended - started, "{started} to {ended}, held for {held}");
         let (rows, bytes) = rows_and_bytes();
         let left = match &outcome {
             Some(Outcome::Continue(rest)) => rest.units(),
@@ -505,9 +517,11 @@ impl QueryRun {
             }
             // What is left of it is still begun.
             Outcome::Continue(mut rest) => {
+                debug_assert!(rest.start <= rest.end, "units {} to {}", rest.start, rest.end);
                 rest.segment = order.segment;
-                lock(&self.continuations).push(Continuation { order: rest, node });
+                // Counted first: whoever takes it takes it off the count, too.
                 self.continuations_left.fetch_add(1, SeqCst);
+                lock(&self.continuations).push(Continuation { order: rest, node });
                 self.happened(0);
             }
         }
@@ -568,6 +582,7 @@ impl QueryRun {
 
     /// What `run` returns. Called once, after all other threads have left.
     pub(crate) fn result(&self) -> Result<QueryReport, Failure> {
+        debug_assert_eq!(self.counters.visitors.load(SeqCst), 0, "threads are at work for a query that ends");
         if let Some(failure) = lock(&self.failure).take() {
             return Err(failure);
         }
@@ -576,6 +591,12 @@ impl QueryRun {
         {
             return Err(Box::new(Stopped { reason }));
         }
+        debug_assert_eq!(
+            self.counters.finished.load(SeqCst),
+            self.segments.len(),
+            "it ends well when all is done"
+        );
+        debug_assert_eq!(self.continuations_left.load(SeqCst), 0, "orders are left of a query that is done");
         let wall = Duration::from_nanos(self.now());
         Ok(QueryReport { query: self.id, wall, segments: self.segment_reports() })
     }
@@ -615,6 +636,7 @@ impl QueryRun {
     /// Starts a segment whose blocking producers are finished; returns how many orders it may have.
     fn open(&self, id: u32) -> usize {
         let state = &self.segments[id as usize];
+        debug_assert_eq!(state.blocking_left.load(SeqCst), 0, "started before its producers are finished");
         if self.stopped() || self.guard_long(id, || state.segment.start()).is_none() {
             return 0;
         }
@@ -635,6 +657,7 @@ impl QueryRun {
     /// One streaming producer of `id`, or its own start, is done.
     fn producer_finished(&self, id: u32) {
         let state = &self.segments[id as usize];
+        debug_assert_ne!(state.streaming_left.load(SeqCst), 0, "more producers end than there are");
         // A consumer that wanted no more input (a limit) needs no news.
         if state.streaming_left.fetch_sub(1, SeqCst) == 1
             && state.has_streaming_producers
@@ -661,7 +684,9 @@ impl QueryRun {
                 }
                 EdgeKind::Blocking => {
                     let left = &self.segments[consumer as usize].blocking_left;
-                    if left.fetch_sub(1, SeqCst) == 1 {
+                    let before = left.fetch_sub(1, SeqCst);
+                    debug_assert_ne!(before, 0, "more producers end than there are");
+                    if before == 1 {
                         claimable = claimable.saturating_add(self.open(consumer));
                     }
                 }
@@ -669,6 +694,7 @@ impl QueryRun {
         }
         // Last, since the caller may take the query apart when all are finished.
         let finished = self.counters.finished.fetch_add(1, SeqCst) + 1;
+        debug_assert!(finished <= self.segments.len(), "a segment is finished once");
         if finished == self.segments.len() {
             self.counters.gate.notify(1);
         } else {

@@ -53,6 +53,8 @@ impl Records {
         if self.kept.len() >= self.max {
             self.halve();
         }
+        debug_assert!(record.started <= record.ended && record.orders > 0, "{record:?}");
+        debug_assert!(self.kept.len() < self.max, "{} records of {}", self.kept.len(), self.max);
         self.kept.push(record);
     }
 
@@ -82,6 +84,8 @@ impl Records {
                 }
             }
         }
+        let orders = |records: &[OrderRecord]| records.iter().map(|record| record.orders).sum::<u64>();
+        debug_assert_eq!(orders(&joined), orders(&self.kept), "joining loses no order");
         self.kept = joined;
     }
 }

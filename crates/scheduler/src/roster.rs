@@ -91,6 +91,7 @@ impl Foreman {
         };
         let turn = enforcer.choose(now, view);
         let at = turn.serve?;
+        debug_assert!(at < runs.len() && turn.barred != Some(at), "{turn:?} of {} runs", runs.len());
         match turn.barred.map(|barred| &runs[barred]) {
             // A thread is there that may serve it.
             Some(other) if other.counters.wants_place.load(SeqCst) || self.has_idle_thread() => {
@@ -127,7 +128,9 @@ impl Foreman {
     pub(crate) fn dismiss(&self, query: Arc<QueryRun>) {
         let counters = Arc::clone(&query.counters);
         drop(query);
-        if counters.visitors.fetch_sub(1, SeqCst) == 1 && counters.closing.load(SeqCst) {
+        let visitors = counters.visitors.fetch_sub(1, SeqCst);
+        debug_assert_ne!(visitors, 0, "a visit ends that did not begin");
+        if visitors == 1 && counters.closing.load(SeqCst) {
             counters.gate.notify(1);
         }
     }
@@ -151,6 +154,7 @@ impl Foreman {
     pub(crate) fn add(&self, run: &Arc<QueryRun>) {
         let now = self.now();
         let mut roster = self.lock_roster();
+        debug_assert!(!roster.runs.iter().any(|known| Arc::ptr_eq(known, run)), "a run is listed once");
         roster.enforcer.add(run.query.account().id(), run.query.seen.load(Relaxed), now);
         roster.runs.push(Arc::clone(run));
         self.count(&roster);
@@ -172,6 +176,7 @@ impl Foreman {
     }
 
     fn count(&self, roster: &Roster) {
+        debug_assert_eq!(roster.runs.len(), roster.enforcer.members(), "each run is a member, by position");
         let active = roster.runs.iter().filter(|run| !run.query.is_held()).count();
         self.active.store(active, SeqCst);
     }

@@ -17,6 +17,7 @@ pub(crate) struct WorkerSlots {
 
 impl WorkerSlots {
     pub(crate) fn new(limit: usize) -> Self {
+        debug_assert!((1..=WORKERS_MAX).contains(&limit), "{limit} places");
         WorkerSlots {
             limit: AtomicUsize::new(limit),
             used: AtomicUsize::new(0),
@@ -30,6 +31,7 @@ impl WorkerSlots {
 
     /// A lower limit takes effect for threads inside when they next call `leave_if_over`.
     pub(crate) fn set_limit(&self, limit: usize) {
+        debug_assert!((1..=WORKERS_MAX).contains(&limit), "{limit} places");
         self.limit.store(limit, SeqCst);
     }
 
@@ -57,13 +59,15 @@ impl WorkerSlots {
     }
 
     pub(crate) fn leave(&self, worker: WorkerId) {
-        self.used.fetch_sub(1, SeqCst);
+        let used = self.used.fetch_sub(1, SeqCst);
+        debug_assert_ne!(used, 0, "place {} was lent, or given back before", worker.0);
         self.clear(worker);
     }
 
     /// Lets another in while this one, which keeps its number, waits.
     pub(crate) fn lend(&self) {
-        self.used.fetch_sub(1, SeqCst);
+        let used = self.used.fetch_sub(1, SeqCst);
+        debug_assert_ne!(used, 0, "a place is lent that nobody has");
     }
 
     /// Ends `lend`, whether or not that is one too many.
@@ -91,7 +95,8 @@ impl WorkerSlots {
 
     fn clear(&self, worker: WorkerId) {
         let number = worker.0 as usize;
-        self.numbers[number / 64].fetch_and(!(1 << (number % 64)), SeqCst);
+        let before = self.numbers[number / 64].fetch_and(!(1 << (number % 64)), SeqCst);
+        debug_assert_ne!(before & 1 << (number % 64), 0, "place {number} was free");
     }
 }
 

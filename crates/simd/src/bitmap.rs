@@ -64,10 +64,10 @@ impl Bitmap {
     }
     /// Clears the bits past the last row, after whole words have been written.
     pub fn clear_tail(&mut self) {
-        if self.len % 64 != 0 {
-            if let Some(last) = self.words.last_mut() {
-                *last &= (1 << (self.len % 64)) - 1;
-            }
+        if !self.len.is_multiple_of(64)
+            && let Some(last) = self.words.last_mut()
+        {
+            *last &= (1 << (self.len % 64)) - 1;
         }
     }
     /// Number of rows it speaks of.

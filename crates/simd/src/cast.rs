@@ -16,7 +16,7 @@ plain!(u8, u16, u32, u64, u128, i8, i16, i32, i64, i128, f32, f64);
 /// `bytes` as numbers; `None` when the address is not aligned for `T` or the length is no multiple of its size.
 pub fn typed<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
     let size = size_of::<T>();
-    if bytes.as_ptr().align_offset(align_of::<T>()) != 0 || bytes.len() % size != 0 {
+    if bytes.as_ptr().align_offset(align_of::<T>()) != 0 || !bytes.len().is_multiple_of(size) {
         return None;
     }
     // SAFETY: aligned and of whole length (checked above); `Plain` admits every bit pattern.
@@ -26,7 +26,7 @@ pub fn typed<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
 /// As `typed`, to write.
 pub fn typed_mut<T: Plain>(bytes: &mut [u8]) -> Option<&mut [T]> {
     let size = size_of::<T>();
-    if bytes.as_ptr().align_offset(align_of::<T>()) != 0 || bytes.len() % size != 0 {
+    if bytes.as_ptr().align_offset(align_of::<T>()) != 0 || !bytes.len().is_multiple_of(size) {
         return None;
     }
     // SAFETY: aligned and of whole length (checked above); `Plain` admits every bit pattern, and the exclusive borrow

@@ -290,21 +290,20 @@ impl Error {
     /// detail, hint. `statement` is the text that the position refers to.
     pub fn render(&self, statement: &str) -> String {
         let mut out = format!("ERROR {}: {}", self.state().code(), self.message());
-        if let Some(position) = self.position() {
-            if let Some(line) = statement.lines().nth(position.line.saturating_sub(1) as usize) {
-                let label = format!("LINE {}: ", position.line);
-                // A very long line is shown around the fault only.
-                let at = (position.column.saturating_sub(1)) as usize;
-                let characters: Vec<char> =
-                    line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-                let from = at.saturating_sub(60).min(characters.len());
-                let to = (at + 40).min(characters.len());
-                let (before, after) =
-                    (if from > 0 { "..." } else { "" }, if to < characters.len() { "..." } else { "" });
-                let shown: String = characters[from..to].iter().collect();
-                let indent = label.len() + before.len() + (at - from.min(at));
-                out.push_str(&format!("\n{label}{before}{shown}{after}\n{:indent$}^", ""));
-            }
+        if let Some(position) = self.position()
+            && let Some(line) = statement.lines().nth(position.line.saturating_sub(1) as usize)
+        {
+            let label = format!("LINE {}: ", position.line);
+            // A very long line is shown around the fault only.
+            let at = (position.column.saturating_sub(1)) as usize;
+            let characters: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            let from = at.saturating_sub(60).min(characters.len());
+            let to = (at + 40).min(characters.len());
+            let (before, after) =
+                (if from > 0 { "..." } else { "" }, if to < characters.len() { "..." } else { "" });
+            let shown: String = characters[from..to].iter().collect();
+            let indent = label.len() + before.len() + (at - from.min(at));
+            out.push_str(&format!("\n{label}{before}{shown}{after}\n{:indent$}^", ""));
         }
         if let Some(detail) = self.detail() {
             out.push_str(&format!("\nDETAIL: {detail}"));

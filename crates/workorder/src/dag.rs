@@ -124,7 +124,10 @@ pub fn topological_order(count: usize, edges: &[Edge]) -> Result<Vec<SegmentId>,
         }
     }
     match producers_left.iter().position(|&left| left > 0) {
-        None => Ok(order),
+        None => {
+            debug_assert_eq!(order.len(), count, "each segment has one place");
+            Ok(order)
+        }
         Some(segment) => Err(DagError::Cycle { segment: SegmentId(segment as u32) }),
     }
 }

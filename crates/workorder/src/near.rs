@@ -78,6 +78,10 @@ impl Lane {
         };
         // Units are handed out once whatever the order of memory: a position is taken by one successful exchange.
         self.next.fetch_update(Relaxed, Relaxed, step).ok()?;
+        debug_assert!(
+            claimed.is_some_and(|(start, end)| start < end && end - start <= most.max(1)),
+            "{claimed:?}"
+        );
         claimed
     }
 }
@@ -110,6 +114,7 @@ impl Lanes {
         for (unit, node) in of_units.iter().enumerate() {
             lanes[node.filter(|node| *node < nodes).unwrap_or(nodes)].push(unit as u64);
         }
+        debug_assert_eq!(lanes.iter().map(|lane| lane.units).sum::<u64>(), of_units.len() as u64);
         Lanes { lanes, near: AtomicU64::new(0), far: AtomicU64::new(0) }
     }
 

@@ -58,6 +58,7 @@ impl OrderRange {
     /// Says which memory nodes the units are near to, one entry a unit, on a machine with `nodes` of them; before
     /// `set_total`. They are no longer claimed in their order then.
     pub fn set_nodes(&self, nodes: usize, of_units: &[Option<usize>]) {
+        debug_assert_eq!(self.total(), 0, "before the number of units is set");
         let _ = self.lanes.set(Lanes::new(nodes, of_units));
     }
 
@@ -68,6 +69,11 @@ impl OrderRange {
 
     /// Sets the number of units; from `Segment::start`.
     pub fn set_total(&self, total: u64) {
+        let sorted = self.lanes.get().map(Lanes::left);
+        debug_assert!(
+            sorted.is_none_or(|sorted| sorted == total),
+            "{total} units, {sorted:?} of them sorted by nodes"
+        );
         self.total.store(total, Ordering::Release);
     }
 
@@ -111,6 +117,7 @@ impl OrderRange {
             return Claim::Exhausted;
         }
         let end = start.saturating_add(run).min(total);
+        debug_assert!(start < end && end - start <= self.run_max, "units {start} to {end} of {total}");
         Claim::Order(WorkOrder::new(start, end, self.unit_of_transfer))
     }
 
@@ -122,6 +129,7 @@ impl OrderRange {
         }
         let per_unit = (completion.nanoseconds / units).max(1);
         let wanted = (TARGET_NANOSECONDS / per_unit).clamp(1, self.run_max);
+        debug_assert!((1..=self.run_max).contains(&wanted), "runs of {wanted} units");
         let run = self.run.load(Ordering::Relaxed);
         // At most four times longer at once, since the first unit may have been an easy one (a
         // skipped block); shorter takes hold at once. A lost race between two workers is harmless.

@@ -40,6 +40,8 @@ impl OrderRecord {
 
     /// Joins the next one of the same segment and worker to this one. The time between them counts as inside.
     pub fn join(&mut self, next: &OrderRecord) {
+        debug_assert!(self.segment == next.segment && self.worker == next.worker, "{self:?} and {next:?}");
+        debug_assert!(self.started <= next.started, "{self:?} before {next:?}");
         self.ended = self.ended.max(next.ended);
         self.held += next.held;
         self.waited += next.waited;

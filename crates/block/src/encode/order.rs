@@ -24,10 +24,10 @@ pub(super) fn is_sorted(parts: &[Batch], column: usize) -> bool {
         for row in 0..part.rows {
             // Taking single values is slow; this only checks a caller's promise, and rows about to be sorted.
             let value = vector.value(row);
-            if let Some(last) = &last {
-                if order_of(last, &value).is_gt() {
-                    return false;
-                }
+            if let Some(last) = &last
+                && order_of(last, &value).is_gt()
+            {
+                return false;
             }
             last = Some(value);
         }

@@ -103,10 +103,12 @@ pub(super) fn plan<'a>(
     text: bool,
 ) -> Result<Box<dyn ColumnPlan + 'a>> {
     let parts: Vec<Part<'a>> = vectors.iter().map(|v| Part::new(v)).collect();
-    if compress && rows > nulls && worth_a_dictionary(&parts, rows) {
-        if let Some(plan) = plan_dictionary(&parts, rows, nulls, text) {
-            return Ok(Box::new(plan));
-        }
+    if compress
+        && rows > nulls
+        && worth_a_dictionary(&parts, rows)
+        && let Some(plan) = plan_dictionary(&parts, rows, nulls, text)
+    {
+        return Ok(Box::new(plan));
     }
     let plan = plan_plain(parts, rows, nulls, text);
     if u32::try_from(plan.heap_bytes).is_err() {
@@ -435,11 +437,11 @@ fn upper_bound(bytes: &[u8], text: bool) -> Value {
                 kept.extend_from_slice(raised.encode_utf8(&mut [0; 4]).as_bytes());
                 return Value::Bytes(kept.into());
             }
-        } else if let Some(last) = kept.pop() {
-            if last < u8::MAX {
-                kept.push(last + 1);
-                return Value::Bytes(kept.into());
-            }
+        } else if let Some(last) = kept.pop()
+            && last < u8::MAX
+        {
+            kept.push(last + 1);
+            return Value::Bytes(kept.into());
         }
     }
     Value::Bytes(bytes.into())

@@ -91,7 +91,7 @@ fn each(
 
 impl Bloom {
     pub(crate) fn open(bytes: &Buffer) -> Checked<Bloom> {
-        if bytes.is_empty() || bytes.len() % (LINE_WORDS * 8) != 0 {
+        if bytes.is_empty() || !bytes.len().is_multiple_of(LINE_WORDS * 8) {
             return Err(format!("a Bloom filter has not {} bytes", bytes.len()));
         }
         Ok(Bloom { words: ScalarBuffer::new(bytes.clone(), 0, bytes.len() / 8) })

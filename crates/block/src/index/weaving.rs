@@ -238,10 +238,10 @@ impl Kernel for CompareFields<'_> {
             if let Some(out) = self.found.get_mut(word) {
                 *out |= bits << shift;
             }
-            if shift > 0 {
-                if let Some(out) = self.found.get_mut(word + 1) {
-                    *out |= bits >> (64 - shift);
-                }
+            if shift > 0
+                && let Some(out) = self.found.get_mut(word + 1)
+            {
+                *out |= bits >> (64 - shift);
             }
         }
     }

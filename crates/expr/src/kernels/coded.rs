@@ -139,7 +139,8 @@ fn magnitude(data: &Data) -> Option<u128> {
 
 /// The greatest product of two columns on lines whose products are codes of 32 bits themselves.
 fn narrow_product(a: &Coded, b: &Coded, fits: impl Fn(i128) -> bool) -> Option<u32> {
-    (line(a)?, line(b)?);
+    line(a)?;
+    line(b)?;
     let ((a_low, a_high), (b_low, b_high)) = (a.bounds()?, b.bounds()?);
     let last = a_high.checked_mul(b_high)?;
     (a_low >= 0 && b_low >= 0 && fits(last)).then(|| u32::try_from(last).ok())?

@@ -76,8 +76,8 @@ fn repeat(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 
 /// Byte offset behind the first `count` characters.
 fn behind(text: &[u8], count: usize) -> usize {
-    let starts = text.iter().enumerate().filter(|(_, b)| **b & 0xC0 != 0x80).map(|(at, _)| at);
-    starts.skip(count).next().unwrap_or(text.len())
+    let mut starts = text.iter().enumerate().filter(|(_, b)| **b & 0xC0 != 0x80).map(|(at, _)| at);
+    starts.nth(count).unwrap_or(text.len())
 }
 
 fn characters(text: &[u8]) -> usize {

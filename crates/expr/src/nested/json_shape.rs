@@ -34,9 +34,7 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
                 Ok(())
             })
         },
-        "json_contains" => {
-            |inputs, _, rows| super::json::both(inputs, rows, |whole, part| within(whole, part))
-        }
+        "json_contains" => |inputs, _, rows| super::json::both(inputs, rows, within),
         _ => return None,
     })
 }

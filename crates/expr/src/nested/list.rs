@@ -279,7 +279,7 @@ fn reverse(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     })
 }
 
-fn set<'a>(vector: &'a Vector, row: usize) -> Option<HashSet<&'a [u8]>> {
+fn set(vector: &Vector, row: usize) -> Option<HashSet<&[u8]>> {
     Some(slots(vector, row)?.flatten().collect())
 }
 

@@ -109,7 +109,7 @@ fn map(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     })
 }
 
-fn pairs<'a>(map: &'a Vector, row: usize) -> Option<Vec<(Option<&'a [u8]>, Option<&'a [u8]>)>> {
+fn pairs(map: &Vector, row: usize) -> Option<Vec<(Option<&[u8]>, Option<&[u8]>)>> {
     let mut slots = entries(map.ty(), bytes(map, row)?);
     let mut out = Vec::new();
     while let (Some(key), Some(value)) = (slots.next(), slots.next()) {

@@ -52,7 +52,7 @@ impl Known {
 }
 
 /// A row's flags; `None` for NULL, which makes the result NULL.
-fn flags_of<'a>(inputs: &'a [Vector], at: usize, row: usize) -> Option<&'a str> {
+fn flags_of(inputs: &[Vector], at: usize, row: usize) -> Option<&str> {
     inputs.get(at).map_or(Some(""), |flags| text(flags, row))
 }
 
@@ -292,7 +292,7 @@ fn part(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
             })?;
         }
         match found {
-            Some((start, end)) => out.push_bytes(given[start..end].as_bytes()),
+            Some((start, end)) => out.push_bytes(&given.as_bytes()[start..end]),
             None => out.push_null(),
         }
     }

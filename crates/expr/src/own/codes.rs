@@ -338,7 +338,7 @@ fn from_base64(a: &Arguments<'_>) -> Result<Value> {
     let wrong = || invalid(format!("invalid base64 text \"{text}\""));
     let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
     let body = digits.iter().rposition(|b| *b != b'=').map_or(0, |at| at + 1);
-    if digits.len() % 4 != 0 || digits.len() - body > 2 {
+    if !digits.len().is_multiple_of(4) || digits.len() - body > 2 {
         return Err(wrong());
     }
     let mut out = Vec::with_capacity(body * 3 / 4);

@@ -67,7 +67,7 @@ impl Read {
 }
 
 /// At most `width` digits at the beginning, with a sign where one is allowed.
-fn digits<'t>(text: &'t str, width: usize) -> Option<(i64, usize, &'t str)> {
+fn digits(text: &str, width: usize) -> Option<(i64, usize, &str)> {
     let count = text.bytes().take(width).take_while(u8::is_ascii_digit).count();
     if count == 0 {
         return None;

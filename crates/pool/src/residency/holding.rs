@@ -59,7 +59,7 @@ pub(crate) enum Reading {
 
 impl Reading {
     /// Whether a thread of the pool reads it, for a thread that pins it later.
-    fn is_for_others(self) -> bool {
+    pub(super) fn is_for_others(self) -> bool {
         matches!(self, Reading::Helped | Reading::Ahead)
     }
 }
@@ -127,6 +127,12 @@ impl Holding {
         piece: Option<Piece>,
         stored: OnceLock<Stored>,
     ) -> Arc<Holding> {
+        debug_assert!(piece.is_some() || stored.get().is_some(), "a block is in memory or in a file");
+        debug_assert!(
+            metadata.portions().iter().all(|portion| portion.bytes.start < portion.bytes.end
+                && portion.bytes.end <= metadata.block_bytes()),
+            "portions lie within the block"
+        );
         let holding = Arc::new_cyclic(|own| Holding {
             residency: residency.clone(),
             portions: metadata.portions().iter().map(|_| PortionState::default()).collect(),
@@ -165,9 +171,12 @@ impl Holding {
         let for_others = usize::from(why.is_for_others());
         self.residency.reads_for_others.fetch_add(for_others, Relaxed);
         let read = self.read(place, portion, why).map_err(|e| self.located(&e, place));
-        self.residency.reads_for_others.fetch_sub(for_others, Relaxed);
+        let reads = self.residency.reads_for_others.fetch_sub(for_others, Relaxed);
+        debug_assert!(reads >= for_others, "more reads end than began");
         let piece = read?;
         let bytes = piece.bytes().len() as u64;
+        let range = &self.metadata.portions()[portion].bytes;
+        debug_assert_eq!(bytes, range.end - range.start, "portion {portion}, as the metadata has it");
         counters.reads.fetch_add(1, Relaxed);
         counters.read_bytes.fetch_add(bytes, Relaxed);
         counters.read_ahead.fetch_add(u64::from(why == Reading::Ahead), Relaxed);
@@ -258,15 +267,15 @@ impl Holding {
     ) {
         let round = self.residency.counters.evictions.load(Relaxed);
         let number = |portion: usize| (u64::from(holding) << 24 ^ portion as u64).wrapping_add(round << 40);
-        if let Some(sealed) = try_lock(&self.sealed) {
-            if let Some(piece) = &*sealed {
-                let can_go = self.stored.get().is_some() || writing && self.residency.can_write();
-                if piece.holders() == 1 && can_go {
-                    let rank = policy.rank(&self.uses.get(), number(0));
-                    into.push(Candidate { rank, holding, portion: None });
-                }
-                return;
+        if let Some(sealed) = try_lock(&self.sealed)
+            && let Some(piece) = &*sealed
+        {
+            let can_go = self.stored.get().is_some() || writing && self.residency.can_write();
+            if piece.holders() == 1 && can_go {
+                let rank = policy.rank(&self.uses.get(), number(0));
+                into.push(Candidate { rank, holding, portion: None });
             }
+            return;
         }
         for (at, portion) in self.portions.iter().enumerate() {
             let evictable =
@@ -310,6 +319,8 @@ impl Holding {
         if piece.holders() > 2 {
             return Ok(0);
         }
+        debug_assert!(self.stored.get().is_some(), "what is let go of can be had again");
+        debug_assert!(sealed.is_some(), "let go of by another thread, which had no lock");
         let freed = piece.bytes().len() as u64;
         *sealed = None;
         Ok(freed)
@@ -369,6 +380,7 @@ impl Source for Holding {
             bytes_read += bytes;
             of_indices.push(piece);
         }
+        debug_assert!(pieces.len() == columns.len() && of_indices.len() == indices.len(), "one for each");
         Ok(Loaded { pieces, indices: of_indices, bytes_read })
     }
 
@@ -376,6 +388,9 @@ impl Source for Holding {
         if self.stored.get().is_none() || lock(&self.sealed).is_some() {
             return;
         }
+        debug_assert!(
+            indices.iter().all(|section| self.metadata.portion_of_index(*section) < self.portions.len())
+        );
         let mut last = usize::MAX;
         let of_columns = columns.iter().map(|column| self.metadata.portion_of(*column));
         for portion in of_columns.chain(indices.iter().map(|s| self.metadata.portion_of_index(*s))) {

@@ -67,6 +67,11 @@ impl ReadAhead {
             (None, _) if waiting.portions.len() >= QUEUE_MAX => return,
             (None, _) => {}
         }
+        debug_assert!(
+            waiting.portions.len() <= QUEUE_MAX && waiting.threads <= THREADS,
+            "the queue is bounded"
+        );
+        debug_assert!(why.is_for_others(), "announced for a thread of the pool: {why:?}");
         let announced = Announced { holding, portion, why };
         match why {
             Reading::Helped => waiting.portions.push_front(announced),

@@ -86,7 +86,15 @@ struct Free {
 }
 
 impl Free {
+    /// What is said of `holes`.
+    fn holds(&self) -> bool {
+        let ends = self.holes.iter().map(|(at, length)| at + length);
+        let next = self.holes.keys().skip(1).copied().chain([self.end]);
+        self.holes.values().all(|length| *length > 0) && ends.zip(next).all(|(end, next)| end < next)
+    }
+
     fn take(&mut self, length: u64) -> u64 {
+        debug_assert!(length > 0 && self.holds(), "{length} bytes of {self:?}");
         if let Some((&at, &there)) = self.holes.iter().find(|(_, there)| **there >= length) {
             self.holes.remove(&at);
             if there > length {
@@ -101,11 +109,12 @@ impl Free {
 
     /// Returns true when the end moved.
     fn give_back(&mut self, mut at: u64, mut length: u64) -> bool {
-        if let Some((&before, &there)) = self.holes.range(..at).next_back() {
-            if before + there == at {
-                self.holes.remove(&before);
-                (at, length) = (before, there + length);
-            }
+        debug_assert!(self.is_taken(at, length), "{length} bytes at {at} are free already: {self:?}");
+        if let Some((&before, &there)) = self.holes.range(..at).next_back()
+            && before + there == at
+        {
+            self.holes.remove(&before);
+            (at, length) = (before, there + length);
         }
         if let Some(behind) = self.holes.remove(&(at + length)) {
             length += behind;
@@ -115,7 +124,14 @@ impl Free {
             return true;
         }
         self.holes.insert(at, length);
+        debug_assert!(self.holds(), "{self:?}");
         false
+    }
+
+    /// Whether no byte of the range is in a hole or behind the end.
+    fn is_taken(&self, at: u64, length: u64) -> bool {
+        let before = self.holes.range(..at + length).next_back();
+        at + length <= self.end && before.is_none_or(|(hole, there)| hole + there <= at)
     }
 }
 

@@ -79,9 +79,9 @@ fn expected(number: usize, row: usize, column: usize) -> Value {
     match column {
         0 => Value::I64(mixed as i64),
         1 => Value::text(&format!("text number {mixed:x} of the block")),
-        2 if mixed % 5 == 0 => Value::Null,
+        2 if mixed.is_multiple_of(5) => Value::Null,
         2 => Value::text(&format!("one of few names, {}", mixed % 13)),
-        3 => Value::Bool(mixed % 3 == 0),
+        3 => Value::Bool(mixed.is_multiple_of(3)),
         _ => Value::F64(mixed as f64),
     }
 }

@@ -58,6 +58,7 @@ pub(super) fn encode(column: &Vector, out: &mut Vec<u8>) -> Shape {
         }
         Data::Constant(_) | Data::Dictionary { .. } | Data::Coded(_) => unreachable!("flattened"),
     };
+    debug_assert_eq!(column.len(), len, "flattened, it has the same rows");
     Shape { ty, len, validity, values }
 }
 
@@ -65,6 +66,7 @@ pub(super) fn encode(column: &Vector, out: &mut Vec<u8>) -> Shape {
 fn append(bytes: &[u8], out: &mut Vec<u8>) -> usize {
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
     let at = out.len();
+    debug_assert!(at.is_multiple_of(ALIGNMENT), "values of 16 bytes at {at}");
     out.extend_from_slice(bytes);
     at
 }
@@ -99,5 +101,6 @@ pub(super) fn decode(shape: &Shape, bytes: &Buffer) -> Vector {
 }
 
 fn scalars<T: ArrowNativeType>(bytes: &Buffer, at: usize, len: usize) -> ScalarBuffer<T> {
+    debug_assert!(at + len * size_of::<T>() <= bytes.len(), "{len} values at {at} of {} bytes", bytes.len());
     ScalarBuffer::from(bytes.slice_with_length(at, len * size_of::<T>()))
 }

@@ -83,6 +83,11 @@ impl SpillFile {
         };
         let offset = file.writer.position();
         file.writer.write(bytes)?;
+        debug_assert_eq!(
+            file.writer.position(),
+            offset + bytes.len() as u64,
+            "pieces lie one behind the other"
+        );
         self.bytes.fetch_add(bytes.len() as u64, Relaxed);
         Ok(PieceExtent { offset, bytes: bytes.len(), checksum })
     }
@@ -92,6 +97,11 @@ impl SpillFile {
             let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.as_ref().map(|file| file.reader.clone())
         };
+        debug_assert!(
+            place.offset + place.bytes as u64 <= self.bytes(),
+            "{place:?} of {} bytes",
+            self.bytes()
+        );
         let reader = reader.ok_or_else(|| Error::internal("a spilled piece without a file"))?;
         // Aligned for every type of value, as a vector of bytes need not be.
         let mut bytes = MutableBuffer::from_len_zeroed(place.bytes);

@@ -52,6 +52,10 @@ impl SpillStream {
     }
     /// Appends a batch, which keeps nothing alive but its own values; it may wait in memory for others.
     pub fn push(&mut self, batch: Batch) -> Result<()> {
+        debug_assert!(
+            self.waiting.first().is_none_or(|first| first.columns.len() == batch.columns.len()),
+            "batches of a stream have the same columns"
+        );
         self.rows += batch.rows as u64;
         self.waiting_bytes += batch.bytes();
         self.waiting.push(batch);
@@ -79,6 +83,7 @@ impl SpillStream {
     fn write(&mut self, columns: &[Vector], rows: usize) -> Result<()> {
         let mut bytes = Vec::new();
         let shapes = columns.iter().map(|column| encode(column, &mut bytes)).collect();
+        debug_assert!(rows == 0 || columns.iter().all(|column| column.len() == rows), "{rows} rows a column");
         let place = self.file.append(&bytes)?;
         self.bytes += bytes.len() as u64;
         self.pieces.push(Piece { place, rows, columns: shapes });

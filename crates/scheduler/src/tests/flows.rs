@@ -173,6 +173,7 @@ fn a_stream_in_its_midst_waits_for_memory_that_others_give_back() {
     }
 }
 
+/// Detects a message for each order, as well as orders that nobody tells of.
 #[test]
 fn completions_are_told_in_batches() {
     let scheduler = Scheduler::new(2);
@@ -190,9 +191,10 @@ fn completions_are_told_in_batches() {
             scope.spawn(move || scheduler.run(plan(&[toy], &[]), &QueryControl::new().of(query)).unwrap());
         }
     });
-    let (told, done) = (scheduler.foreman.admission.orders_completed(), orders.load(SeqCst));
-    // What was done since the last message of each thread has not been told.
-    assert!(told > 0 && told <= done, "{told} of {done}");
+    let ((told, messages), done) = (scheduler.foreman.admission.orders_completed(), orders.load(SeqCst));
+    // What was done since the last message of each thread has not been told: a look is due every 20 ms of 120.
+    assert!(told >= done / 2 && told <= done, "{told} of {done}");
+    assert!(messages * 8 <= told, "{messages} messages for {told} orders");
     assert_eq!(scheduler.foreman.admission.counts(), (0, 0, 0), "who has left is not known any more");
 }
 
@@ -345,6 +347,7 @@ fn workers_may_change_while_a_query_runs() {
     assert_eq!(scheduler.workers(), 1);
 }
 
+/// Detects queries that are served in the order of their arrival, and one that is served more than its equals.
 #[test]
 fn concurrent_queries_share_the_workers_fairly() {
     let scheduler = Scheduler::new(2);
@@ -369,7 +372,10 @@ fn concurrent_queries_share_the_workers_fairly() {
             .collect();
         callers.into_iter().map(|caller| caller.join().unwrap()).collect()
     });
-    assert!(ends[3] < ends[0] && ends[3] < ends[1] && ends[3] < ends[2], "{ends:?}");
+    let (equals, short) = (&ends[..3], ends[3]);
+    let (first, last) = (equals.iter().min().unwrap(), equals.iter().max().unwrap());
+    assert!(*first > *last * 7 / 10, "equals end together: {ends:?}");
+    assert!(short < *first / 2, "a fiftieth of the work ends long before: {ends:?}");
     assert_eq!(scheduler.active_queries(), 0);
 }
 
@@ -453,14 +459,14 @@ fn paused_orders_wait_for_somebody_outside() {
 
 #[test]
 fn orders_that_step_aside_leave_their_places_to_others() {
-    leaves_its_place(|context, wait| context.step_aside(|| wait()));
+    leaves_its_place(|context, wait| context.step_aside(wait));
 }
 
 /// A wait within a wait, such as that of a query that is paused while its reader is slow: the place is lent once,
 /// or there would be fewer taken than none, and no place for any thread.
 #[test]
 fn who_waits_within_a_wait_has_no_place_to_lend() {
-    leaves_its_place(|context, wait| context.step_aside(|| context.step_aside(|| wait())));
+    leaves_its_place(|context, wait| context.step_aside(|| context.step_aside(wait)));
 }
 
 fn leaves_its_place(aside: fn(&WorkContext<'_>, &dyn Fn())) {

@@ -233,13 +233,11 @@ impl Parser<'_> {
     /// `GENERATED ALWAYS AS (e) STORED`, `GENERATED ... AS IDENTITY (...)`, `AS (e)`.
     fn generated(&mut self) -> Parsed<ColumnClauseKind> {
         let mut always = true;
-        if self.eat(K::GENERATED) {
-            if !self.eat(K::ALWAYS) {
-                if !self.eat_all(&[K::BY, K::DEFAULT]) {
-                    return Err(self.expected("ALWAYS or BY DEFAULT"));
-                }
-                always = false;
+        if self.eat(K::GENERATED) && !self.eat(K::ALWAYS) {
+            if !self.eat_all(&[K::BY, K::DEFAULT]) {
+                return Err(self.expected("ALWAYS or BY DEFAULT"));
             }
+            always = false;
         }
         self.expect(K::AS)?;
         if self.eat(K::IDENTITY) {

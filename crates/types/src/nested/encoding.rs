@@ -175,9 +175,9 @@ pub fn skip(ty: Type, bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 fn skip_slot(ty: Type, bytes: &[u8], at: usize) -> Option<usize> {
-    match bytes.get(at)? {
-        &VALUE => skip(ty, bytes, at + 1),
-        &NULL => Some(at + 1),
+    match *bytes.get(at)? {
+        VALUE => skip(ty, bytes, at + 1),
+        NULL => Some(at + 1),
         _ => None,
     }
 }
@@ -224,8 +224,8 @@ impl<'a> Iterator for Slots<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let ty = self.types[self.turn];
         let begin = self.at + 1;
-        match self.bytes.get(self.at)? {
-            &VALUE => {
+        match *self.bytes.get(self.at)? {
+            VALUE => {
                 let end = match self.width {
                     Some(width) => begin + width,
                     None => skip(ty, self.bytes, begin)?,
@@ -235,7 +235,7 @@ impl<'a> Iterator for Slots<'a> {
                 self.turn ^= 1;
                 Some(Some(payload))
             }
-            &NULL => {
+            NULL => {
                 self.at = begin;
                 self.turn ^= 1;
                 Some(None)
@@ -246,7 +246,7 @@ impl<'a> Iterator for Slots<'a> {
 }
 
 /// The payload of the struct's field at place `number`; `None` for NULL and for a field that does not exist.
-pub fn field<'a>(ty: Type, bytes: &'a [u8], number: usize) -> Option<&'a [u8]> {
+pub fn field(ty: Type, bytes: &[u8], number: usize) -> Option<&[u8]> {
     let mut at = 0;
     for (place, (_, field)) in ty.fields()?.iter().enumerate() {
         if place == number {
@@ -261,7 +261,7 @@ pub fn field<'a>(ty: Type, bytes: &'a [u8], number: usize) -> Option<&'a [u8]> {
 }
 
 /// The payloads of all fields of a struct, `None` for NULL. Always one per field of `ty`.
-pub fn fields<'a>(ty: Type, bytes: &'a [u8]) -> Vec<Option<&'a [u8]>> {
+pub fn fields(ty: Type, bytes: &[u8]) -> Vec<Option<&[u8]>> {
     let types = ty.fields().unwrap_or_default();
     let mut out = Vec::with_capacity(types.len());
     let mut at = 0;
