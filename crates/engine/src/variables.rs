@@ -27,9 +27,12 @@ impl Session {
                 Some(Ok(ResultSet::done("RESET VARIABLE")))
             }
             ("ignored_setting", [_, (None, tag, _)]) => {
-                Some(Ok(ResultSet::done(if tag.as_text() == Some("RESET") { "RESET" } else { "SET" })))
+                let done = ResultSet::done(if tag.as_text() == Some("RESET") { "RESET" } else { "SET" });
+                Some(Ok(done.with_warning("this switch of DuckDB has no effect here")))
             }
-            ("pragma", [_]) => Some(Ok(ResultSet::done("PRAGMA"))),
+            ("pragma", [_]) => {
+                Some(Ok(ResultSet::done("PRAGMA").with_warning("this switch of DuckDB has no effect here")))
+            }
             _ => None,
         }
     }

@@ -26,9 +26,9 @@ pub(crate) const SETTINGS: [&str; 11] = [
     "null_order",
     "workers",
 ];
-/// Settings by which DuckDB chooses among its own algorithms, formats and plans, and how it shows what they took:
-/// whatever they say, answers are the same, so that SET, RESET and PRAGMA take them and do nothing.
-pub(crate) const SWITCHES: [&str; 29] = [
+/// Settings by which DuckDB chooses among its own algorithms, formats and plans: whatever they say, answers are the same, so
+/// that SET, RESET and PRAGMA take them, do nothing, and say so in a warning.
+pub(crate) const SWITCHES: [&str; 24] = [
     "approximate_join_order_threshold",
     "asof_loop_join_threshold",
     "checkpoint_threshold",
@@ -43,8 +43,6 @@ pub(crate) const SWITCHES: [&str; 29] = [
     "disabled_optimizers",
     "dynamic_or_filter_threshold",
     "enable_optimizer",
-    "enable_profiling",
-    "explain_output",
     "force_compression",
     "index_scan_max_count",
     "index_scan_percentage",
@@ -53,16 +51,11 @@ pub(crate) const SWITCHES: [&str; 29] = [
     "perfect_ht_threshold",
     "pivot_filter_threshold",
     "prefer_range_joins",
-    "profiling_mode",
-    "profiling_output",
-    "profiling_renderer_settings",
     "storage_compatibility_version",
     "wal_autocheckpoint",
 ];
 /// Switches of DuckDB's tests and caches.
-pub(crate) const NOTHING: [&str; 22] = [
-    "enable_profiling",
-    "disable_profiling",
+pub(crate) const NOTHING: [&str; 20] = [
     "enable_optimizer",
     "disable_optimizer",
     "enable_verification",
