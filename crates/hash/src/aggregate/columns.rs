@@ -8,6 +8,7 @@ use vector::{Data, Vector};
 
 use super::arrivals::Arrivals;
 use super::collected::{Collected, Values};
+use super::counted::{Column, Counted, Tally};
 use super::extremes::Extremes;
 use super::keys::KeyStore;
 use super::layout::KeyLayout;
@@ -42,6 +43,12 @@ fn wide(values: Vec<i128>) -> Vector {
 
 fn floats(values: Vec<f64>) -> Vector {
     Vector::new(Type::Double, Data::F64(values.into()), None)
+}
+
+fn tallied<C: Column>(tally: Tally<C>, of_values: impl Fn(C) -> Vector, out: &mut Vec<Vector>) {
+    let (groups, counts): (Vec<u32>, Vec<u32>) =
+        tally.entries.iter().map(|entry| (entry.group, entry.count)).unzip();
+    out.extend([numbers(&groups), numbers(&counts), of_values(tally.values)]);
 }
 
 fn parts<const N: usize>(states: impl Iterator<Item = [f64; N]>) -> Vector {
@@ -179,6 +186,10 @@ impl Accumulator {
                     Values::Texts(v) => v.into_vector(),
                 });
             }
+            A::Counted(Counted::Integers(tally)) => tallied(tally, integers, out),
+            A::Counted(Counted::Wide(tally)) => tallied(tally, wide, out),
+            A::Counted(Counted::Floats(tally)) => tallied(tally, floats, out),
+            A::Counted(Counted::Texts(tally)) => tallied(tally, TextColumn::into_vector, out),
         }
     }
 
@@ -223,6 +234,15 @@ impl Accumulator {
                     Values::Wide(v) => *v = columns.wide()?,
                     Values::Floats(v) => *v = columns.floats()?,
                     Values::Texts(v) => *v = columns.texts()?,
+                }
+            }
+            A::Counted(s) => {
+                let (groups, counts) = (columns.numbers()?, columns.numbers()?);
+                match s {
+                    Counted::Integers(t) => *t = Tally::from_parts(groups, counts, columns.integers()?),
+                    Counted::Wide(t) => *t = Tally::from_parts(groups, counts, columns.wide()?),
+                    Counted::Floats(t) => *t = Tally::from_parts(groups, counts, columns.floats()?),
+                    Counted::Texts(t) => *t = Tally::from_parts(groups, counts, columns.texts()?),
                 }
             }
         }

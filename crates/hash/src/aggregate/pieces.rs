@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use vector::StringBuilder;
 
-use super::collected::group_starts;
+use super::grouped::group_starts;
 use super::text::TextColumn;
 
 /// The pieces of all groups, and how to put them together.
@@ -81,7 +81,7 @@ impl Pieces {
     }
     fn order(&self) -> &Order {
         self.order.get_or_init(|| {
-            let starts = group_starts(&self.groups);
+            let starts = group_starts(self.groups.iter().copied());
             let mut next = starts.clone();
             let mut pieces = vec![0u32; self.groups.len()];
             for (piece, group) in self.groups.iter().enumerate() {

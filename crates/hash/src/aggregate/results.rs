@@ -10,7 +10,8 @@ use types::decimal::{divide_rounded, fits, power_of_ten};
 use types::{Error, Physical, Result, SqlState, Type, Value};
 use vector::{Data, Vector};
 
-use super::collected::{Choice, Chosen, Collected};
+use super::collected::{Chosen, Collected, Quantile};
+use super::counted::{Counted, with_viewed};
 use super::pairs::PairMeasure;
 use super::shape::Shape;
 use super::states::{Accumulator, States};
@@ -47,7 +48,9 @@ pub enum Finish {
     /// A measure of pairs: correlation, regression.
     Paired { argument: usize, accumulator: usize, measure: PairMeasure },
     /// One of the values, by their order.
-    Chosen { argument: usize, accumulator: usize, choice: Choice },
+    Quantile { argument: usize, accumulator: usize, quantile: Quantile },
+    /// The most frequent value, the least of several.
+    Mode { argument: usize, accumulator: usize },
     /// Between two of the values: a fraction, told by its bits, of the way.
     Between { argument: usize, accumulator: usize, fraction: u64, descending: bool },
     /// The entropy of the values' frequencies, in bits.
@@ -120,8 +123,14 @@ impl States {
                 let values = measures.iter().map(|s| s.unwrap_or_default()).collect();
                 Ok(float_vector(ty, values, Some(valid).filter(|v| v.null_count() > 0)))
             }
-            Finish::Chosen { argument, accumulator, choice } => {
-                self.chosen(argument, accumulator, choice, ty, start, end)
+            Finish::Quantile { argument, accumulator, quantile } => {
+                let chosen =
+                    self.collected(argument, accumulator).map(|all| all.choose(quantile, start, end));
+                Ok(self.chosen(argument, chosen, ty, start, end))
+            }
+            Finish::Mode { argument, accumulator } => {
+                let modes = self.counted(argument, accumulator).map(|all| all.modes(start, end));
+                Ok(self.chosen(argument, modes, ty, start, end))
             }
             Finish::Between { argument, accumulator, fraction, descending } => {
                 let Some(all) = self.collected(argument, accumulator) else {
@@ -137,7 +146,7 @@ impl States {
                 Ok(float_vector(ty, values, validity))
             }
             Finish::Entropy { argument, accumulator } => {
-                let entropies = match self.collected(argument, accumulator) {
+                let entropies = match self.counted(argument, accumulator) {
                     Some(all) => all.entropies(start, end),
                     None => vec![0.0; end - start],
                 };
@@ -267,23 +276,30 @@ impl States {
         }
     }
 
+    fn counted(&self, argument: usize, accumulator: usize) -> Option<&Counted> {
+        match &self.arguments[argument].accumulators[accumulator] {
+            Accumulator::Counted(all) => Some(all),
+            _ => None,
+        }
+    }
+
+    /// What was chosen of the groups, as a vector; `None` where the type has no values.
     fn chosen(
         &self,
         argument: usize,
-        accumulator: usize,
-        choice: Choice,
+        chosen: Option<Chosen<'_>>,
         ty: Type,
         start: usize,
         end: usize,
-    ) -> Result<Vector> {
-        let Some(all) = self.collected(argument, accumulator) else {
-            return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
-        };
+    ) -> Vector {
         let validity = self.validity(argument, start, end, 1);
-        let data = match all.choose(choice, start, end) {
+        let Some(chosen) = chosen else {
+            return Vector::constant(ty, Value::Null, end - start).flatten();
+        };
+        let data = match chosen {
             Chosen::Floats(picks) => {
                 let values = picks.into_iter().map(Option::unwrap_or_default).collect();
-                return Ok(float_vector(ty, values, validity));
+                return float_vector(ty, values, validity);
             }
             Chosen::Wide(picks) => Data::I128(picks.into_iter().map(Option::unwrap_or_default).collect()),
             Chosen::Integers(picks) => {
@@ -302,8 +318,15 @@ impl States {
                 picks.into_iter().for_each(|text| out.push(text.unwrap_or_default()));
                 Data::Bytes(out.finish())
             }
+            Chosen::Views(picks, column) => {
+                let mut out = vector::StringBuilder::with_capacity(end - start);
+                for view in picks {
+                    with_viewed(view.unwrap_or_default(), column, |text| out.push(text));
+                }
+                Data::Bytes(out.finish())
+            }
         };
-        Ok(Vector::new(ty, data, validity))
+        Vector::new(ty, data, validity)
     }
 
     fn spread(

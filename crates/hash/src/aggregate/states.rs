@@ -20,6 +20,7 @@ use vector::{Coded, Data, Meaning, Vector};
 
 use super::arrivals::Arrivals;
 use super::collected::{Collected, Values};
+use super::counted::{Batch, Counted};
 use super::extremes::{Extremes, TextChoice, TextExtremes};
 use super::moments::Moment;
 use super::pairs::PairMoments;
@@ -55,6 +56,8 @@ pub enum AccumulatorKind {
     HigherMoments,
     /// All values, for what depends on their order.
     Collected,
+    /// How often each value comes.
+    Counted,
 }
 
 /// An argument and what is computed of it.
@@ -112,6 +115,7 @@ pub(super) enum Accumulator {
     Products(Vec<f64>),
     HigherMoments(Vec<HigherMoments>),
     Collected(Collected),
+    Counted(Counted),
 }
 
 impl Accumulator {
@@ -135,14 +139,8 @@ impl Accumulator {
             (K::Bits(operation), _) => Accumulator::Bits { states: vec![], operation: *operation },
             (K::Product, _) => Accumulator::Products(vec![]),
             (K::HigherMoments, _) => Accumulator::HigherMoments(vec![]),
-            (K::Collected, Physical::Bytes) => {
-                Accumulator::Collected(Collected::new(Values::Texts(Default::default())))
-            }
-            (K::Collected, Physical::F32 | Physical::F64) => {
-                Accumulator::Collected(Collected::new(Values::Floats(vec![])))
-            }
-            (K::Collected, Physical::I128) => Accumulator::Collected(Collected::new(Values::Wide(vec![]))),
-            (K::Collected, _) => Accumulator::Collected(Collected::new(Values::Integers(vec![]))),
+            (K::Collected, _) => Accumulator::Collected(Collected::new(Values::of(physical))),
+            (K::Counted, _) => Accumulator::Counted(Counted::new(physical)),
             (K::Least, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Least)),
             (K::Greatest, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Greatest)),
             (K::Any, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Any)),
@@ -161,7 +159,10 @@ impl Accumulator {
     }
     fn resize(&mut self, groups: usize) {
         match self {
-            Accumulator::Nothing | Accumulator::Pieces(_) | Accumulator::Collected(_) => {}
+            Accumulator::Nothing
+            | Accumulator::Pieces(_)
+            | Accumulator::Collected(_)
+            | Accumulator::Counted(_) => {}
             Accumulator::Bits { states, operation } => states.resize(groups, operation.neutral()),
             Accumulator::Arrivals(s) => s.resize(groups),
             Accumulator::Pairs(s) => s.resize(groups, PairMoments::default()),
@@ -195,6 +196,7 @@ impl Accumulator {
             Accumulator::Products(s) => s.capacity() * 8,
             Accumulator::HigherMoments(s) => s.capacity() * size_of::<HigherMoments>(),
             Accumulator::Collected(s) => s.bytes(),
+            Accumulator::Counted(s) => s.bytes(),
         }
     }
     /// Values without NULLs.
@@ -239,6 +241,12 @@ impl Accumulator {
                 }
                 s.add_groups(groups);
             }
+            Accumulator::Counted(s) => match s {
+                Counted::Integers(_) => s.update(groups, &Batch::Integers(&integers(vector)?)),
+                Counted::Wide(_) => s.update(groups, &Batch::Wide(wide_integers(vector)?)),
+                Counted::Floats(_) => s.update(groups, &Batch::Floats(&floats(vector)?)),
+                Counted::Texts(_) => s.update(groups, &Batch::Texts(strings(vector)?)),
+            },
             Accumulator::Pieces(s) => {
                 let text = strings(vector)?;
                 match groups {
@@ -279,6 +287,7 @@ impl Accumulator {
                 super::sums::merge_each(a, b, rows, groups, |a, b| a.merge(&b));
             }
             (A::Collected(a), A::Collected(b)) => a.merge(b, rows, groups),
+            (A::Counted(a), A::Counted(b)) => a.merge(b, rows, groups),
             _ => panic!("states of one query have one form"),
         }
     }

@@ -64,6 +64,17 @@ impl TextColumn {
             &self.chunks[chunk][offset..offset + length]
         }
     }
+    /// The row's view: of a string of at most `INLINE_BYTES` bytes the whole string.
+    #[inline]
+    pub fn view(&self, row: usize) -> u128 {
+        self.views[row]
+    }
+    /// The bytes of a string of more than `INLINE_BYTES` bytes of this column, by its view.
+    #[inline]
+    pub fn viewed(&self, view: u128) -> &[u8] {
+        let (chunk, offset) = place(view);
+        &self.chunks[chunk][offset..offset + view_length(view)]
+    }
     /// Appends a row.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {

@@ -4,7 +4,7 @@
 //! counts; expressions are evaluated once a batch however many groups, arguments and filters name them.
 
 use hash::aggregate::{
-    AccumulatorKind, ArgumentSpec, BitOperation, Choice, Finish, PairMeasure, Shape, Spread, StateSpec,
+    AccumulatorKind, ArgumentSpec, BitOperation, Finish, PairMeasure, Quantile, Shape, Spread, StateSpec,
 };
 use plan::{AggregateCall, AggregateFunction, Expr, Pairing, Places};
 use types::{Type, Value};
@@ -106,9 +106,8 @@ impl Calls {
             F::BitXor => AccumulatorKind::Bits(BitOperation::Xor),
             F::Product => AccumulatorKind::Product,
             F::Skewness | F::Kurtosis | F::KurtosisPop => AccumulatorKind::HigherMoments,
-            F::QuantileCont { .. } | F::QuantileDisc { .. } | F::Mode | F::Entropy => {
-                AccumulatorKind::Collected
-            }
+            F::QuantileCont { .. } | F::QuantileDisc { .. } => AccumulatorKind::Collected,
+            F::Mode | F::Entropy => AccumulatorKind::Counted,
             F::StringAgg { delimiter, ordered } => {
                 AccumulatorKind::Concatenation { delimiter: delimiter.clone(), ordered: *ordered }
             }
@@ -141,11 +140,11 @@ impl Calls {
                 descending: *descending,
             },
             F::QuantileDisc { fraction, descending } => {
-                let choice =
-                    Choice::Quantile { fraction: fraction.value().to_bits(), descending: *descending };
-                Finish::Chosen { argument, accumulator, choice }
+                let fraction = fraction.value().to_bits();
+                let quantile = Quantile { fraction, descending: *descending };
+                Finish::Quantile { argument, accumulator, quantile }
             }
-            F::Mode => Finish::Chosen { argument, accumulator, choice: Choice::Mode },
+            F::Mode => Finish::Mode { argument, accumulator },
             F::Entropy => Finish::Entropy { argument, accumulator },
             F::SingleValue => {
                 let passing = ArgumentInput { value: None, ..input };

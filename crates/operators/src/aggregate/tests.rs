@@ -228,9 +228,11 @@ fn oracle(call: &AggregateCall, rows: &[&Row]) -> Value {
         return Value::I64(values.len() as i64);
     }
     if values.is_empty() {
-        return Value::Null;
+        return if call.function == F::Entropy { Value::F64(0.0) } else { Value::Null };
     }
     let count = values.len();
+    let mut often: BTreeMap<&Value, usize> = BTreeMap::new();
+    values.iter().for_each(|v| *often.entry(v).or_default() += 1);
     let numbers: Vec<f64> = values
         .iter()
         .map(|v| {
@@ -260,6 +262,12 @@ fn oracle(call: &AggregateCall, rows: &[&Row]) -> Value {
         F::StringAgg { delimiter, .. } => {
             Value::text(&values.iter().filter_map(Value::as_text).collect::<Vec<_>>().join(delimiter))
         }
+        // The greatest of several is the first from the end.
+        F::Mode => often.iter().rev().max_by_key(|(_, n)| **n).map(|(v, _)| (*v).clone()).unwrap(),
+        F::Entropy => {
+            let shares = often.values().map(|n| *n as f64 / count as f64);
+            Value::F64(shares.map(|share| -share * share.log2()).sum::<f64>())
+        }
         other => panic!("{} has no oracle", other.name()),
     }
 }
@@ -271,7 +279,7 @@ fn call(function: F, at: usize, from: Type) -> AggregateCall {
         F::Sum if from.is_integer() => Type::BigInt,
         F::Sum => Type::Decimal { precision: 38, scale: from.scale() },
         F::Avg if from.is_decimal() => Type::Decimal { precision: 38, scale: from.scale() + 4 },
-        F::Min | F::Max | F::AnyValue | F::SingleValue => from,
+        F::Min | F::Max | F::AnyValue | F::SingleValue | F::Mode => from,
         F::BoolAnd | F::BoolOr => Type::Boolean,
         F::StringAgg { .. } => Type::Text,
         _ => Type::Double,
@@ -371,7 +379,7 @@ fn all_calls(keys: usize, types: &[Type], with_distinct: bool, random: &mut Rand
     let delimiter: Arc<str> = ", ".into();
     let mut calls = vec![count_star()];
     for (at, ty) in types.iter().enumerate().skip(keys) {
-        let mut functions = vec![F::Count, F::Min, F::Max];
+        let mut functions = vec![F::Count, F::Min, F::Max, F::Mode, F::Entropy];
         if ty.is_numeric() {
             functions.extend([F::Sum, F::Avg, F::VarPop, F::StddevSamp]);
         }
