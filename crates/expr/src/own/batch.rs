@@ -89,6 +89,60 @@ pub(super) fn ordered_rows(
     Some(Ok(Vector::new(ty, Data::Bytes(out.finish()), None)))
 }
 
+/// The values that ordered rows carry.
+pub(super) fn row_values(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>) -> Option<Result<Vector>> {
+    let [input] = inputs else { return None };
+    let Data::Bytes(strings) = input.data() else { return None };
+    if ty == Type::Null {
+        return None;
+    }
+    // The bytes of a row's value, none where it is NULL.
+    let value = |row: usize| match input.is_null(row) {
+        true => Some(None),
+        false => rows::carried(strings.get(row)),
+    };
+    let mut valid = Vec::with_capacity(rows);
+    macro_rules! fixed {
+        ($variant:ident, $type:ty) => {{
+            let mut values: Vec<$type> = Vec::with_capacity(rows);
+            for row in 0..rows {
+                let bytes = value(row)?;
+                valid.push(bytes.is_some());
+                values.push(match bytes {
+                    Some(bytes) => <$type>::from_be_bytes(bytes.try_into().ok()?),
+                    None => Default::default(),
+                });
+            }
+            Data::$variant(values.into())
+        }};
+    }
+    let data = match ty.physical() {
+        Physical::I16 => fixed!(I16, i16),
+        Physical::I32 => fixed!(I32, i32),
+        Physical::I64 => fixed!(I64, i64),
+        Physical::I128 => fixed!(I128, i128),
+        Physical::F32 => fixed!(F32, f32),
+        Physical::F64 => fixed!(F64, f64),
+        Physical::Bool => return None,
+        Physical::Bytes => {
+            let mut out = StringBuilder::with_capacity(rows);
+            let mut made = 0;
+            for row in 0..rows {
+                let bytes = value(row)?;
+                valid.push(bytes.is_some());
+                made += bytes.map_or(0, <[u8]>::len) as u64;
+                out.push(bytes.unwrap_or_default());
+            }
+            if let Err(error) = room.ask(made, rows) {
+                return Some(Err(error));
+            }
+            Data::Bytes(out.finish())
+        }
+    };
+    let valid = Some(NullBuffer::from(valid)).filter(|valid| valid.null_count() > 0);
+    Some(Ok(Vector::new(ty, data, valid)))
+}
+
 /// `date_trunc('day', moment)`, and of instants by a zone's clock.
 pub(super) fn truncated(inputs: &[Vector], ty: Type, rows: usize, _room: Room<'_>) -> Option<Result<Vector>> {
     let (unit, moments) = (inputs.first()?, inputs.get(1)?);
@@ -242,7 +296,7 @@ pub(super) fn formatted(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>
 
 #[cfg(test)]
 mod tests {
-    use plan::functions::{ORDERED_ROW, PAIR};
+    use plan::functions::{ORDERED_ROW, PAIR, ROW_VALUE};
 
     use super::*;
     use crate::own::{Arguments, OwnCall, find};
@@ -343,11 +397,20 @@ mod tests {
             .map(|i| if i % 7 == 0 { Value::Null } else { Value::text(&"a\0long word".repeat(i % 4)) })
             .collect();
         let words = Vector::from_values(Type::Text, &words);
-        check(ORDERED_ROW, &[text("aD", rows), plain.clone(), floats, words.clone()], Type::Bytea);
+        check(ORDERED_ROW, &[text("aD", rows), plain.clone(), floats.clone(), words.clone()], Type::Bytea);
         check(
             ORDERED_ROW,
-            &[text("d", rows), words, Vector::constant(Type::Integer, Value::I32(7), rows)],
+            &[text("d", rows), words.clone(), Vector::constant(Type::Integer, Value::I32(7), rows)],
             Type::Bytea,
         );
+        for value in [floats, words, plain] {
+            let ty = value.ty();
+            let row = find(ORDERED_ROW).unwrap().batch.unwrap();
+            let arguments = [text("", rows), value.clone()];
+            let packed = row(&arguments, Type::Bytea, rows, Room::UNBOUNDED).unwrap().unwrap();
+            let some = (0..rows).map(|row| row % 11 != 0).collect::<Vec<bool>>();
+            check(ROW_VALUE, &[packed.clone()], ty);
+            check(ROW_VALUE, &[packed.with_validity(Some(some.into()))], ty);
+        }
     }
 }

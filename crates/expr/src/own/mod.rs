@@ -148,7 +148,7 @@ const FUNCTIONS: &[ScalarFunction] = &[
         batch::ordered_rows,
         internal(ORDERED_ROW, &[variadic(&[TEXT], Type::Bytea)], rows::ordered_row),
     ),
-    internal(ROW_VALUE, &[is(&[BYTES], Type::Null)], rows::row_value),
+    in_batches(batch::row_values, internal(ROW_VALUE, &[is(&[BYTES], Type::Null)], rows::row_value)),
     in_batches(batch::pairs, internal(PAIR, &[is(&[DOUBLE, DOUBLE], Type::Bytea)], rows::pair)),
     own(
         "enum_code",

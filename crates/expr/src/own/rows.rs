@@ -158,13 +158,20 @@ fn push_value(row: &mut Vec<u8>, value: Cell<'_>) {
     }
 }
 
+/// The bytes of the value behind a row's keys, none for NULL; `None` where the row has another form.
+pub(super) fn carried(row: &[u8]) -> Option<Option<&[u8]>> {
+    let (rest, length) = row.split_last_chunk::<4>()?;
+    let value = rest.get(u32::from_le_bytes(*length) as usize..)?;
+    Some(match value.split_first() {
+        Some((1, bytes)) => Some(bytes),
+        _ => None,
+    })
+}
+
 /// The value behind a row's keys.
 pub(super) fn row_value(a: &Arguments<'_>) -> Result<Value> {
     let broken = || Error::internal("a row of another form");
-    let row = a.bytes(0)?;
-    let (rest, length) = row.split_last_chunk::<4>().ok_or_else(broken)?;
-    let value = rest.get(u32::from_le_bytes(*length) as usize..).ok_or_else(broken)?;
-    let Some((1, bytes)) = value.split_first() else { return Ok(Value::Null) };
+    let Some(bytes) = carried(a.bytes(0)?).ok_or_else(broken)? else { return Ok(Value::Null) };
     fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
         bytes.try_into().map_err(|_| Error::internal("a row of another form"))
     }

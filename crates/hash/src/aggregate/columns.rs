@@ -14,6 +14,7 @@ use super::keys::KeyStore;
 use super::layout::KeyLayout;
 use super::moments::Moment;
 use super::pairs::PairMoments;
+use super::picked::{Kept, Keys, Picked};
 use super::shape::HigherMoments;
 use super::states::{Accumulator, StateSpec, States};
 use super::text::TextColumn;
@@ -151,6 +152,34 @@ impl States {
     }
 }
 
+impl Picked {
+    fn into_columns(self, out: &mut Vec<Vector>) {
+        out.push(match self.keys {
+            Keys::Narrow(keys) => integers(keys),
+            Keys::Wide(keys) => wide(keys),
+        });
+        out.push(numbers(&self.states.iter().map(|state| u32::from(*state)).collect::<Vec<_>>()));
+        out.push(match self.values {
+            Kept::Bits(v) => words(&v),
+            Kept::Wide(v) => wide(v.into_iter().map(|bits| bits as i128).collect()),
+            Kept::Texts(v) => v.into_vector(),
+        });
+    }
+    fn fill(&mut self, columns: &mut Columns<'_>) -> Result<()> {
+        match &mut self.keys {
+            Keys::Narrow(keys) => *keys = columns.integers()?,
+            Keys::Wide(keys) => *keys = columns.wide()?,
+        }
+        self.states = columns.numbers()?.into_iter().map(|state| state as u8).collect();
+        match &mut self.values {
+            Kept::Bits(v) => *v = columns.words()?,
+            Kept::Wide(v) => *v = columns.wide()?.into_iter().map(|bits| bits as u128).collect(),
+            Kept::Texts(v) => *v = columns.texts()?,
+        }
+        Ok(())
+    }
+}
+
 impl Accumulator {
     fn into_columns(self, out: &mut Vec<Vector>) {
         use Accumulator as A;
@@ -173,6 +202,7 @@ impl Accumulator {
             }
             A::Pieces(s) => out.extend([numbers(&s.groups), words(&s.tags), s.texts.into_vector()]),
             A::Arrivals(s) => out.extend([words(&s.tags), s.values.into_vector()]),
+            A::Picked(s) => s.into_columns(out),
             A::Pairs(states) => out.push(parts(states.iter().map(PairMoments::parts))),
             A::Bits { states, .. } => out.push(integers(states)),
             A::Products(states) => out.push(floats(states)),
@@ -221,6 +251,7 @@ impl Accumulator {
             A::Arrivals(Arrivals { tags, values, .. }) => {
                 (*tags, *values) = (columns.words()?, columns.texts()?)
             }
+            A::Picked(s) => s.fill(columns)?,
             A::Pairs(states) => *states = columns.parts()?.into_iter().map(PairMoments::from_parts).collect(),
             A::Bits { states, .. } => *states = columns.integers()?,
             A::Products(states) => *states = columns.floats()?,

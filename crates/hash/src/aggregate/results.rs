@@ -263,6 +263,7 @@ impl States {
                 (start..end).for_each(|g| out.push(s.values.get(g)));
                 Data::Bytes(out.finish())
             }
+            Accumulator::Picked(s) => Data::Bytes(s.finish(start, end)),
             Accumulator::Pieces(s) => Data::Bytes(s.finish(start, end)),
             _ => return Ok(Vector::constant(ty, Value::Null, end - start).flatten()),
         };

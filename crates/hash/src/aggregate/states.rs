@@ -24,6 +24,7 @@ use super::counted::{Batch, Counted};
 use super::extremes::{Extremes, TextChoice, TextExtremes};
 use super::moments::Moment;
 use super::pairs::PairMoments;
+use super::picked::{Pick, Picked};
 use super::pieces::Pieces;
 use super::rows::{MaskedGroups, RowGroups};
 use super::shape::{BitOperation, HigherMoments};
@@ -58,6 +59,8 @@ pub enum AccumulatorKind {
     Collected,
     /// How often each value comes.
     Counted,
+    /// The value of one row.
+    Picked(Pick),
 }
 
 /// An argument and what is computed of it.
@@ -116,6 +119,7 @@ pub(super) enum Accumulator {
     HigherMoments(Vec<HigherMoments>),
     Collected(Collected),
     Counted(Counted),
+    Picked(Picked),
 }
 
 impl Accumulator {
@@ -140,6 +144,7 @@ impl Accumulator {
             (K::Product, _) => Accumulator::Products(vec![]),
             (K::HigherMoments, _) => Accumulator::HigherMoments(vec![]),
             (K::Collected, _) => Accumulator::Collected(Collected::new(Values::of(physical))),
+            (K::Picked(pick), _) => Accumulator::Picked(Picked::new(*pick)),
             (K::Counted, _) => Accumulator::Counted(Counted::new(physical)),
             (K::Least, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Least)),
             (K::Greatest, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Greatest)),
@@ -165,6 +170,7 @@ impl Accumulator {
             | Accumulator::Counted(_) => {}
             Accumulator::Bits { states, operation } => states.resize(groups, operation.neutral()),
             Accumulator::Arrivals(s) => s.resize(groups),
+            Accumulator::Picked(s) => s.resize(groups),
             Accumulator::Pairs(s) => s.resize(groups, PairMoments::default()),
             Accumulator::Products(s) => s.resize(groups, 1.0),
             Accumulator::HigherMoments(s) => s.resize(groups, HigherMoments::default()),
@@ -192,6 +198,7 @@ impl Accumulator {
             Accumulator::Pieces(s) => s.bytes(),
             Accumulator::Bits { states, .. } => states.capacity() * 8,
             Accumulator::Arrivals(s) => s.bytes(),
+            Accumulator::Picked(s) => s.bytes(),
             Accumulator::Pairs(s) => s.capacity() * size_of::<PairMoments>(),
             Accumulator::Products(s) => s.capacity() * 8,
             Accumulator::HigherMoments(s) => s.capacity() * size_of::<HigherMoments>(),
@@ -219,6 +226,7 @@ impl Accumulator {
                 each_value(groups, values.iter(), |g, v| states[g] = operation.apply(states[g], *v));
             }
             Accumulator::Arrivals(s) => s.update(groups, strings(vector)?, tag),
+            Accumulator::Picked(_) => return Err(mismatch(vector)),
             Accumulator::Pairs(states) => {
                 let pairs = strings(vector)?;
                 each_value(groups, 0..groups.rows(), |g, row| states[g].add_bytes(pairs.get(row)));
@@ -288,6 +296,7 @@ impl Accumulator {
             }
             (A::Collected(a), A::Collected(b)) => a.merge(b, rows, groups),
             (A::Counted(a), A::Counted(b)) => a.merge(b, rows, groups),
+            (A::Picked(a), A::Picked(b)) => a.merge(b, rows, groups),
             _ => panic!("states of one query have one form"),
         }
     }
@@ -471,11 +480,57 @@ impl States {
         filter: Option<&Vector>,
         tag: u64,
     ) -> Result<()> {
+        self.update_present(argument, groups, present(values, filter), |argument, groups, kept| match kept {
+            None => argument.add(groups, values, tag),
+            Some(kept) => {
+                let values = values.map(|v| v.gather(kept).with_validity(None));
+                argument.add(groups, values.as_ref(), tag)
+            }
+        })
+    }
+    /// As `update`, for an argument of one `AccumulatorKind::Picked`, whose rows are picked by `key`.
+    pub fn update_picked(
+        &mut self,
+        argument: usize,
+        groups: RowGroups<'_>,
+        key: Option<&Vector>,
+        values: &Vector,
+        filter: Option<&Vector>,
+        tag: u64,
+    ) -> Result<()> {
+        let Some(Accumulator::Picked(picked)) = self.arguments[argument].accumulators.first() else {
+            return Err(mismatch(values));
+        };
+        let pick = picked.pick();
+        let of_key = present(key.filter(|_| pick.key.is_some_and(|key| key.keys_only)), filter);
+        let of_value = present(Some(values).filter(|_| pick.values_only), None);
+        let present = match (of_key, of_value) {
+            (Some(a), Some(b)) => Some(&a & &b),
+            (a, b) => a.or(b),
+        };
+        self.update_present(argument, groups, present, |argument, groups, kept| {
+            let Some(Accumulator::Picked(picked)) = argument.accumulators.first_mut() else {
+                return Err(mismatch(values));
+            };
+            let kept = |vector: &Vector| match kept {
+                Some(kept) => vector.gather(kept).flatten(),
+                None => vector.flatten(),
+            };
+            picked.update(groups, key.map(kept).as_ref(), &kept(values), tag)
+        })
+    }
+    /// Calls `add` with the rows that have a value and their groups; without rows: all have one.
+    fn update_present(
+        &mut self,
+        argument: usize,
+        groups: RowGroups<'_>,
+        present: Option<BooleanBuffer>,
+        add: impl FnOnce(&mut Argument, RowGroups<'_>, Option<&[u32]>) -> Result<()>,
+    ) -> Result<()> {
         let count = self.groups;
         let argument = &mut self.arguments[argument];
-        let Some(present) = present(values, filter) else {
-            // No row is without a value.
-            return argument.add(groups, values, tag);
+        let Some(present) = present else {
+            return add(argument, groups, None);
         };
         let mut missing = std::mem::take(&mut argument.missing);
         missing.resize(count, 0);
@@ -494,12 +549,11 @@ impl States {
         if kept.is_empty() || argument.accumulators.is_empty() {
             return Ok(());
         }
-        let values = values.map(|v| v.gather(&kept).with_validity(None));
         match each {
-            None => argument.add(RowGroups::Single(kept.len()), values.as_ref(), tag),
+            None => add(argument, RowGroups::Single(kept.len()), Some(&kept)),
             Some(each) => {
                 let groups: Vec<u32> = kept.iter().map(|row| each[*row as usize]).collect();
-                argument.add(RowGroups::Each(&groups), values.as_ref(), tag)
+                add(argument, RowGroups::Each(&groups), Some(&kept))
             }
         }
     }

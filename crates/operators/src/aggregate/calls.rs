@@ -4,10 +4,14 @@
 //! counts; expressions are evaluated once a batch however many groups, arguments and filters name them.
 
 use hash::aggregate::{
-    AccumulatorKind, ArgumentSpec, BitOperation, Finish, PairMeasure, Quantile, Shape, Spread, StateSpec,
+    AccumulatorKind, ArgumentSpec, BitOperation, Finish, PairMeasure, Pick, Quantile, RowGroups, Shape,
+    Spread, StateSpec, States,
 };
 use plan::{AggregateCall, AggregateFunction, Expr, Pairing, Places};
-use types::{Type, Value};
+use types::{Result, Type, Value};
+use vector::Vector;
+
+use super::picks;
 
 /// Where an argument's values and filter are among the program's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +22,38 @@ pub(super) struct ArgumentInput {
     pub filter: Option<usize>,
     /// Each distinct value of a group counts once.
     pub distinct: bool,
+    /// What becomes of the values.
+    pub form: Form,
+}
+
+/// What becomes of an argument's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// They are what is aggregated, where they are not NULL.
+    Plain,
+    /// That of one row is picked, by a key among the program's results.
+    Picked { pick: Pick, key: Option<usize> },
+}
+
+impl ArgumentInput {
+    /// Adds the rows of a batch, of which `vectors` are the program's results, to the states of the argument.
+    pub fn update(
+        &self,
+        argument: usize,
+        states: &mut States,
+        groups: RowGroups<'_>,
+        vectors: &[Vector],
+        tag: u64,
+    ) -> Result<()> {
+        let value = self.value.map(|at| &vectors[at]);
+        let filter = self.filter.map(|at| &vectors[at]);
+        match (self.form, value) {
+            (Form::Picked { key, .. }, Some(value)) => {
+                states.update_picked(argument, groups, key.map(|at| &vectors[at]), value, filter, tag)
+            }
+            _ => states.update(argument, groups, value, filter, tag),
+        }
+    }
 }
 
 /// What the calls of one aggregation become.
@@ -74,6 +110,22 @@ impl Calls {
         })
     }
 
+    fn pick(&mut self, found: &picks::Found, filter: Option<&Expr>) -> Finish {
+        let key = found.key.as_ref().map(|key| self.expression(key));
+        let input = ArgumentInput {
+            value: Some(self.expression(&found.value)),
+            filter: filter.map(|e| self.expression(e)),
+            distinct: false,
+            form: Form::Picked { pick: found.pick, key },
+        };
+        let argument = self.argument(input, Type::Bytea);
+        let kinds = &mut self.states.arguments[argument].accumulators;
+        if kinds.is_empty() {
+            kinds.push(AccumulatorKind::Picked(found.pick));
+        }
+        Finish::Value { argument, accumulator: 0 }
+    }
+
     fn call(&mut self, call: &AggregateCall) -> Finish {
         use AggregateFunction as F;
         let constant = call.argument.as_ref().and_then(Expr::as_literal);
@@ -84,6 +136,9 @@ impl Calls {
         }
         let value = if counts_rows { None } else { call.argument.as_ref() };
         let filter = call.filter.as_ref().filter(|f| f.as_literal() != Some(&Value::Bool(true)));
+        if let Some(found) = picks::found(call) {
+            return self.pick(&found, filter);
+        }
         // A repeated value changes neither the least nor the greatest nor whether all are true.
         let indifferent =
             matches!(call.function, F::Min | F::Max | F::BoolAnd | F::BoolOr | F::AnyValue | F::SingleValue);
@@ -91,6 +146,7 @@ impl Calls {
             value: value.map(|e| self.expression(e)),
             filter: filter.map(|e| self.expression(e)),
             distinct: call.distinct && !indifferent && value.is_some(),
+            form: Form::Plain,
         };
         let ty = value.map_or(Type::Boolean, |e| e.ty);
         let argument = self.argument(input, ty);

@@ -133,7 +133,11 @@ pub(crate) fn by_block(
 
 /// The state depends on the order in which values come, over all units.
 fn keeps_order_of_input(kind: &AccumulatorKind) -> bool {
-    matches!(kind, AccumulatorKind::Concatenation { .. } | AccumulatorKind::Arrival { .. })
+    match kind {
+        AccumulatorKind::Concatenation { .. } | AccumulatorKind::Arrival { .. } => true,
+        AccumulatorKind::Picked(pick) => pick.key.is_none(),
+        _ => false,
+    }
 }
 
 /// The table's column that input column `column` of a pipeline is, rows of a unit being those of a block, as
@@ -258,9 +262,7 @@ impl UnitGroups {
         self.states.resize(groups);
         self.states.count_rows(numbers);
         for (argument, input) in aggregate.arguments.iter().enumerate() {
-            let value = input.value.map(|at| &vectors[at]);
-            let filter = input.filter.map(|at| &vectors[at]);
-            self.states.update(argument, numbers, value, filter, 0)?;
+            input.update(argument, &mut self.states, numbers, &vectors, 0)?;
         }
         Ok(())
     }

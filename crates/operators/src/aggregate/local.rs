@@ -169,9 +169,7 @@ impl LocalGroups {
         self.states.count_rows(groups);
         for (argument, input) in aggregate.arguments.iter().enumerate() {
             if !input.distinct {
-                let value = input.value.map(|at| &vectors[at]);
-                let filter = input.filter.map(|at| &vectors[at]);
-                self.states.update(argument, groups, value, filter, tag)?;
+                input.update(argument, &mut self.states, groups, &vectors, tag)?;
             }
         }
         for pairs in &mut self.pairs {

@@ -29,6 +29,7 @@ pub(crate) mod masked;
 mod merge;
 mod ordered;
 mod partition;
+mod picks;
 mod products;
 mod source;
 mod spilled;
