@@ -23,6 +23,7 @@ pub mod extremes;
 mod grouped;
 pub mod keys;
 pub mod layout;
+mod lookups;
 pub mod moments;
 pub mod pairs;
 pub mod picked;
