@@ -1,4 +1,4 @@
-//! Nanoseconds a row for counting values and for putting texts together. Not a check: run it by name, on a quiet machine.
+//! Nanoseconds a row for counting values. Not a check: run it by name, on a quiet machine.
 //!
 //! `cargo test --release -p hash --test counts -- --ignored --nocapture`
 
@@ -11,16 +11,9 @@ use vector::Vector;
 const BATCH: usize = 4096;
 const ROWS: usize = 1_500_000;
 
-fn measured(
-    name: &str,
-    group: impl Fn(u64) -> u32,
-    value: impl Fn(u64) -> i64,
-    texts: bool,
-    kind: AccumulatorKind,
-) {
+fn measured(name: &str, group: impl Fn(u64) -> u32, value: impl Fn(u64) -> i64, texts: bool) {
     let ty = if texts { Type::Text } else { Type::BigInt };
-    let counts = kind == AccumulatorKind::Counted;
-    let argument = ArgumentSpec { ty, distinct: false, accumulators: vec![kind] };
+    let argument = ArgumentSpec { ty, distinct: false, accumulators: vec![AccumulatorKind::Counted] };
     let spec = StateSpec { rows: true, arguments: vec![argument] };
     let random = |row: u64| {
         (row.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ row >> 3).wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 20
@@ -50,9 +43,9 @@ fn measured(
             least[which] = least[which].min(nanos);
             at = Instant::now();
         };
-        for (unit, (each, values)) in batches.iter().enumerate() {
+        for (each, values) in &batches {
             let of = if groups == 1 { RowGroups::Single(BATCH) } else { RowGroups::Each(each) };
-            states.update(0, of, Some(values), None, unit as u64 / 16).unwrap();
+            states.update(0, of, Some(values), None, 0).unwrap();
         }
         lap(0);
         let mut merged = States::new(&spec);
@@ -60,10 +53,7 @@ fn measured(
         let numbers: Vec<u32> = (0..groups as u32).collect();
         merged.merge(&states, (groups > 1).then_some(&numbers), &numbers);
         lap(1);
-        let finish = match counts {
-            true => Finish::Mode { argument: 0, accumulator: 0 },
-            false => Finish::Value { argument: 0, accumulator: 0 },
-        };
+        let finish = Finish::Mode { argument: 0, accumulator: 0 };
         for from in (0..groups).step_by(BATCH) {
             merged.finish(finish, ty, from, groups.min(from + BATCH)).unwrap();
         }
@@ -76,31 +66,10 @@ fn measured(
 #[ignore = "a measurement"]
 fn counts() {
     for texts in [false, true] {
-        measured("1 group, 500 values", |_| 0, |v| (v % 500) as i64, texts, AccumulatorKind::Counted);
-        measured("1 group, 100 K values", |_| 0, |v| (v % 100_000) as i64, texts, AccumulatorKind::Counted);
-        measured("1 group, all different", |_| 0, |v| v as i64, texts, AccumulatorKind::Counted);
-        measured(
-            "16 groups, 300 values",
-            |g| (g % 16) as u32,
-            |v| (v % 300) as i64,
-            texts,
-            AccumulatorKind::Counted,
-        );
-        measured(
-            "100 K groups, 500 values",
-            |g| (g % 100_000) as u32,
-            |v| (v % 500) as i64,
-            texts,
-            AccumulatorKind::Counted,
-        );
+        measured("1 group, 500 values", |_| 0, |v| (v % 500) as i64, texts);
+        measured("1 group, 100 K values", |_| 0, |v| (v % 100_000) as i64, texts);
+        measured("1 group, all different", |_| 0, |v| v as i64, texts);
+        measured("16 groups, 300 values", |g| (g % 16) as u32, |v| (v % 300) as i64, texts);
+        measured("100 K groups, 500 values", |g| (g % 100_000) as u32, |v| (v % 500) as i64, texts);
     }
-}
-
-#[test]
-#[ignore = "a measurement"]
-fn texts() {
-    let kind = AccumulatorKind::Concatenation { delimiter: ",".into(), ordered: false };
-    measured("1 group", |_| 0, |v| (v % 300) as i64, true, kind.clone());
-    measured("16 groups", |g| (g % 16) as u32, |v| (v % 300) as i64, true, kind.clone());
-    measured("100 K groups", |g| (g % 100_000) as u32, |v| (v % 300) as i64, true, kind);
 }

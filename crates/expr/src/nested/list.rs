@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use types::nested::encoding::{self, elements};
 use types::{Error, Result, SqlState, Type, Value, stop};
 use vector::nested::{PayloadBuilder, join, push_slot};
-use vector::{Data, Strings, Vector, VectorBuilder};
+use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
 
@@ -491,41 +491,10 @@ fn all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
 
 /// A value's slot in a list, as bytes: what `array_agg` gathers.
 fn slot(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
-    if let [input] = inputs
-        && let Some(views) = short_slots(input)
-    {
-        return Ok(Vector::new(ty, Data::Bytes(Strings::from_trusted(views.into(), vec![].into())), None));
-    }
     Ok(join(ty, rows, |row, out| {
         push_slot(&inputs[0], row, out);
         true
     }))
-}
-
-/// The slots of numbers of at most 64 bits, as views that hold them whole.
-fn short_slots(input: &Vector) -> Option<Vec<u128>> {
-    // The length, the slot's mark, and the payload from its first byte on.
-    fn view<const N: usize>(payload: [u8; N]) -> u128 {
-        let mut bytes = [0; 8];
-        bytes[..N].copy_from_slice(&payload);
-        (N as u128 + 1) | u128::from(encoding::VALUE) << 32 | u128::from(u64::from_le_bytes(bytes)) << 40
-    }
-    let mut views: Vec<u128> = match input.data() {
-        Data::I16(v) => v.iter().map(|v| view(encoding::sortable_i16(*v))).collect(),
-        Data::I32(v) => v.iter().map(|v| view(encoding::sortable_i32(*v))).collect(),
-        Data::I64(v) => v.iter().map(|v| view(encoding::sortable_i64(*v))).collect(),
-        Data::F32(v) => v.iter().map(|v| view(encoding::sortable_f32(*v))).collect(),
-        Data::F64(v) => v.iter().map(|v| view(encoding::sortable_f64(*v))).collect(),
-        _ => return None,
-    };
-    if let Some(validity) = input.validity().filter(|validity| validity.null_count() > 0) {
-        for (view, valid) in views.iter_mut().zip(validity.iter()) {
-            if !valid {
-                *view = 1 | u128::from(encoding::NULL) << 32;
-            }
-        }
-    }
-    Some(views)
 }
 
 /// The list of slots put together.

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 use types::Physical;
 
-use super::grouped::{Grouped, scanned};
+use super::grouped::Grouped;
 use super::rows::RowGroups;
 use super::text::TextColumn;
 
@@ -236,22 +236,18 @@ impl Collected {
     pub fn merge(&mut self, other: &Collected, rows: Option<&[u32]>, groups: &[u32]) {
         self.arranged.take();
         let mine = &mut self.groups;
-        let all = rows.map_or(0, |_| other.groups.iter().map(|group| *group as usize + 1).max().unwrap_or(0));
-        if let Some(here) = scanned(rows, groups, all) {
-            let group = |group: &u32| here.get(*group as usize).copied().filter(|group| *group != u32::MAX);
-            let taken =
-                || other.groups.iter().enumerate().filter(|(_, g)| group(g).is_some()).map(|(at, _)| at);
+        let Some(rows) = rows else {
+            // All of them, one for one.
+            mine.extend(other.groups.iter().map(|group| groups[*group as usize]));
             match (&mut self.values, &other.values) {
-                (Values::Integers(a), Values::Integers(b)) => a.extend(taken().map(|at| b[at])),
-                (Values::Wide(a), Values::Wide(b)) => a.extend(taken().map(|at| b[at])),
-                (Values::Floats(a), Values::Floats(b)) => a.extend(taken().map(|at| b[at])),
-                (Values::Texts(a), Values::Texts(b)) => taken().for_each(|at| a.push_from(b, at)),
+                (Values::Integers(a), Values::Integers(b)) => a.extend_from_slice(b),
+                (Values::Wide(a), Values::Wide(b)) => a.extend_from_slice(b),
+                (Values::Floats(a), Values::Floats(b)) => a.extend_from_slice(b),
+                (Values::Texts(a), Values::Texts(b)) => (0..b.len()).for_each(|at| a.push(b.get(at))),
                 _ => panic!("states of one query have one form"),
             }
-            mine.extend(other.groups.iter().filter_map(group));
             return;
-        }
-        let rows = rows.unwrap_or_default();
+        };
         match (&mut self.values, other.arranged(), &other.values) {
             (Values::Integers(a), Arranged::Integers(b), _) => take(mine, b, rows, groups, |v| a.push(v)),
             (Values::Wide(a), Arranged::Wide(b), _) => take(mine, b, rows, groups, |v| a.push(v)),

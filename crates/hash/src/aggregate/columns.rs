@@ -8,11 +8,10 @@ use vector::{Data, Vector};
 
 use super::arrivals::Arrivals;
 use super::collected::{Collected, Values};
-use super::counted::{Counted, Tally};
+use super::counted::{Column, Counted, Tally};
 use super::extremes::Extremes;
 use super::keys::KeyStore;
 use super::layout::KeyLayout;
-use super::lookups::Column;
 use super::moments::Moment;
 use super::pairs::PairMoments;
 use super::picked::{Kept, Keys, Picked};
@@ -201,10 +200,7 @@ impl Accumulator {
             A::Moments { states, .. } => {
                 out.push(parts(states.iter().map(Moment::parts)));
             }
-            A::Pieces(s) => {
-                let (groups, tags, texts) = s.into_parts();
-                out.extend([numbers(&groups), words(&tags), texts.into_vector()]);
-            }
+            A::Pieces(s) => out.extend([numbers(&s.groups), words(&s.tags), s.texts.into_vector()]),
             A::Arrivals(s) => out.extend([words(&s.tags), s.values.into_vector()]),
             A::Picked(s) => s.into_columns(out),
             A::Pairs(states) => out.push(parts(states.iter().map(PairMoments::parts))),
@@ -249,7 +245,9 @@ impl Accumulator {
             A::Moments { states, .. } => {
                 *states = columns.parts()?.into_iter().map(Moment::from_parts).collect();
             }
-            A::Pieces(s) => s.fill(columns.numbers()?, columns.words()?, columns.texts()?),
+            A::Pieces(s) => {
+                (s.groups, s.tags, s.texts) = (columns.numbers()?, columns.words()?, columns.texts()?)
+            }
             A::Arrivals(Arrivals { tags, values, .. }) => {
                 (*tags, *values) = (columns.words()?, columns.texts()?)
             }

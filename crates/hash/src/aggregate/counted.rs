@@ -10,17 +10,18 @@
 //! appended, and its size has a bound. Finishing arranges the entries by group, once, and puts the counts of equal
 //! values together. Groups are finished independently, so several workers finish one list.
 
+use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use types::nested::encoding;
-use types::{Physical, Type};
+use types::Physical;
 use vector::Strings;
+use vector::strings::{INLINE_BYTES, view_length};
 
 use super::collected::{Chosen, float_key, keyed_float};
-use super::grouped::{Grouped, scanned};
-use super::lookups::{Column, Text, with_bytes};
+use super::grouped::Grouped;
 use super::rows::RowGroups;
 use super::text::TextColumn;
+use crate::hashing::hash_bytes;
 
 /// Slots of a new table.
 const SLOTS_MIN: usize = 256;
@@ -73,6 +74,141 @@ struct Table {
     seen: usize,
     /// Values that are yet to be appended without being looked up.
     rest: usize,
+}
+
+/// Columns of values that can be looked up.
+pub(super) trait Column: Default {
+    /// A value as it is looked up.
+    type Value<'a>: Copy;
+    /// A value as it lies in the column.
+    type Item: Copy + Default + std::fmt::Debug;
+    fn hash(value: Self::Value<'_>) -> u64;
+    fn item(&self, place: usize) -> Self::Item;
+    fn value(&self, item: Self::Item) -> Self::Value<'_>;
+    fn is(&self, item: Self::Item, value: Self::Value<'_>) -> bool;
+    fn append(&mut self, value: Self::Value<'_>);
+    fn order(a: Self::Value<'_>, b: Self::Value<'_>) -> Ordering;
+    fn bytes(&self) -> usize;
+}
+
+fn spread(value: u64) -> u64 {
+    let product = u128::from(value ^ 0xD6E8_FEB8_6659_FD93) * 0x9E37_79B9_7F4A_7C15;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Both zeros are one value, and all NaN are.
+#[inline(always)]
+fn same_float(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan())
+}
+
+macro_rules! column {
+    ($type:ty, $hash:expr, $same:expr, $order:expr) => {
+        impl Column for Vec<$type> {
+            type Value<'a> = $type;
+            type Item = $type;
+            #[inline(always)]
+            fn hash(value: $type) -> u64 {
+                $hash(value)
+            }
+            #[inline(always)]
+            fn item(&self, place: usize) -> $type {
+                self[place]
+            }
+            #[inline(always)]
+            fn value(&self, item: $type) -> $type {
+                item
+            }
+            #[inline(always)]
+            fn is(&self, item: $type, value: $type) -> bool {
+                $same(item, value)
+            }
+            #[inline(always)]
+            fn append(&mut self, value: $type) {
+                self.push(value);
+            }
+            fn order(a: $type, b: $type) -> Ordering {
+                $order(a, b)
+            }
+            fn bytes(&self) -> usize {
+                self.capacity() * size_of::<$type>()
+            }
+        }
+    };
+}
+
+column!(i64, |value| spread(value as u64), |a, b| a == b, |a: i64, b| a.cmp(&b));
+column!(i128, |value| spread(value as u64 ^ spread((value >> 64) as u64)), |a, b| a == b, |a: i128, b| a
+    .cmp(&b));
+column!(
+    f64,
+    |value: f64| spread(if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }),
+    same_float,
+    |a, b| float_key(a).cmp(&float_key(b))
+);
+
+/// A text, and its view, which holds short ones whole.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'a> {
+    view: u128,
+    bytes: &'a [u8],
+}
+
+impl Text<'_> {
+    #[inline(always)]
+    fn is_short(&self) -> bool {
+        view_length(self.view) <= INLINE_BYTES
+    }
+}
+
+impl Column for TextColumn {
+    type Value<'a> = Text<'a>;
+    type Item = u128;
+    #[inline(always)]
+    fn hash(text: Text<'_>) -> u64 {
+        match text.is_short() {
+            true => spread(text.view as u64 ^ spread((text.view >> 64) as u64)),
+            false => spread(hash_bytes(text.bytes)),
+        }
+    }
+    #[inline(always)]
+    fn item(&self, place: usize) -> u128 {
+        self.view(place)
+    }
+    #[inline(always)]
+    fn value(&self, view: u128) -> Text<'_> {
+        // The bytes of short ones are rarely looked at, and those of the view do not live as long as the column.
+        let bytes = if view_length(view) <= INLINE_BYTES { &[] } else { self.viewed(view) };
+        Text { view, bytes }
+    }
+    #[inline(always)]
+    fn is(&self, view: u128, text: Text<'_>) -> bool {
+        match text.is_short() {
+            true => view == text.view,
+            false => view_length(view) == text.bytes.len() && self.viewed(view) == text.bytes,
+        }
+    }
+    #[inline(always)]
+    fn append(&mut self, text: Text<'_>) {
+        match text.is_short() {
+            true => self.push_view(text.view),
+            false => self.push(text.bytes),
+        }
+    }
+    fn order(a: Text<'_>, b: Text<'_>) -> Ordering {
+        with_bytes(a, |a| with_bytes(b, |b| a.cmp(b)))
+    }
+    fn bytes(&self) -> usize {
+        self.bytes_held()
+    }
+}
+
+/// Calls `each` with the bytes of a text.
+fn with_bytes<R>(text: Text<'_>, each: impl FnOnce(&[u8]) -> R) -> R {
+    match text.is_short() {
+        true => each(&simd::as_bytes(std::slice::from_ref(&text.view))[4..4 + view_length(text.view)]),
+        false => each(text.bytes),
+    }
 }
 
 /// Tells the same value of different groups apart.
@@ -221,17 +357,15 @@ impl<C: Column> Tally<C> {
                 kept.append(other.values.value(item));
             }
         };
-        let all =
-            rows.map_or(0, |_| other.entries.iter().map(|entry| entry.group as usize + 1).max().unwrap_or(0));
-        match scanned(rows, groups, all) {
-            Some(here) => other.entries.iter().enumerate().for_each(|(at, entry)| {
-                if let Some(group) = here.get(entry.group as usize).filter(|group| **group != u32::MAX) {
+        match rows {
+            None => other.entries.iter().enumerate().for_each(|(at, entry)| {
+                if let Some(group) = groups.get(entry.group as usize) {
                     add(other.values.item(at), Entry { group: *group, count: entry.count });
                 }
             }),
-            None => {
+            Some(rows) => {
                 let arranged = other.arranged();
-                for (row, group) in rows.unwrap_or_default().iter().zip(groups) {
+                for (row, group) in rows.iter().zip(groups) {
                     for (item, count) in arranged.group(*row as usize) {
                         add(*item, Entry { group: *group, count: *count });
                     }
@@ -306,36 +440,6 @@ impl<C: Column> Tally<C> {
             }
         }
     }
-    /// Slots of the values, in order or the most frequent ones first, `wanted` at most, each with what `more` appends
-    /// for its count.
-    fn encoded(
-        &self,
-        start: usize,
-        end: usize,
-        by_count: bool,
-        wanted: usize,
-        more: impl Fn(u64, &mut Vec<u8>),
-        push: impl for<'a> Fn(C::Value<'a>, &mut Vec<u8>),
-    ) -> Vec<Vec<u8>> {
-        self.each(start, end, |counts| {
-            let mut counts = counts.to_vec();
-            let by_value = |a: &Count<C::Item>, b: &Count<C::Item>| {
-                C::order(self.values.value(a.0), self.values.value(b.0))
-            };
-            match by_count {
-                true => counts.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| by_value(a, b))),
-                false => counts.sort_unstable_by(by_value),
-            }
-            let mut out = vec![];
-            for (item, count) in counts.into_iter().take(wanted) {
-                out.push(encoding::VALUE);
-                push(self.values.value(item), &mut out);
-                more(count, &mut out);
-            }
-            out.push(encoding::END);
-            out
-        })
-    }
     /// The most frequent value of each of the groups `[start, end)`, the least of several.
     fn modes(&self, start: usize, end: usize) -> Vec<Option<C::Item>> {
         self.each(start, end, |counts| {
@@ -396,7 +500,14 @@ impl Counted {
             (Counted::Wide(tally), Batch::Wide(v)) => tally.update(groups, v.iter().copied()),
             (Counted::Floats(tally), Batch::Floats(v)) => tally.update(groups, v.iter().copied()),
             (Counted::Texts(tally), Batch::Texts(texts)) => {
-                tally.update(groups, (0..texts.len()).map(|row| Text::of(texts, row)));
+                let views = texts.views().iter().enumerate();
+                tally.update(
+                    groups,
+                    views.map(|(row, view)| {
+                        let short = view_length(*view) <= INLINE_BYTES;
+                        Text { view: *view, bytes: if short { &[] } else { texts.get(row) } }
+                    }),
+                );
             }
             _ => panic!("values of one argument have one form"),
         }
@@ -424,54 +535,6 @@ impl Counted {
             Counted::Texts(tally) => Chosen::Views(tally.modes(start, end), &tally.values),
         }
     }
-    /// For each of the groups `[start, end)` the bytes of a map of the values, which are of type `of`, in order and
-    /// their counts.
-    pub(super) fn histograms(&self, of: Type, start: usize, end: usize) -> Vec<Vec<u8>> {
-        let count = |count: u64, out: &mut Vec<u8>| {
-            out.push(encoding::VALUE);
-            out.extend_from_slice(&encoding::sortable_i64(count as i64));
-        };
-        self.encoded(of, start, end, false, usize::MAX, count)
-    }
-    /// For each of the groups `[start, end)` the bytes of a list of the most frequent values, `wanted` at most.
-    pub(super) fn top(&self, of: Type, wanted: usize, start: usize, end: usize) -> Vec<Vec<u8>> {
-        self.encoded(of, start, end, true, wanted, |_, _| {})
-    }
-    fn encoded(
-        &self,
-        of: Type,
-        start: usize,
-        end: usize,
-        by_count: bool,
-        wanted: usize,
-        count: impl Fn(u64, &mut Vec<u8>),
-    ) -> Vec<Vec<u8>> {
-        match self {
-            Counted::Integers(tally) => {
-                tally.encoded(start, end, by_count, wanted, count, |v, out| match of.physical() {
-                    Physical::Bool => out.push(u8::from(v == 1)),
-                    Physical::I16 => out.extend_from_slice(&encoding::sortable_i16(v as i16)),
-                    Physical::I32 => out.extend_from_slice(&encoding::sortable_i32(v as i32)),
-                    _ => out.extend_from_slice(&encoding::sortable_i64(v)),
-                })
-            }
-            Counted::Wide(tally) => tally.encoded(start, end, by_count, wanted, count, |v, out| {
-                out.extend_from_slice(&encoding::sortable_i128(v));
-            }),
-            Counted::Floats(tally) => {
-                tally.encoded(start, end, by_count, wanted, count, |v, out| match of.physical() {
-                    Physical::F32 => out.extend_from_slice(&encoding::sortable_f32(v as f32)),
-                    _ => out.extend_from_slice(&encoding::sortable_f64(v)),
-                })
-            }
-            Counted::Texts(tally) => tally.encoded(start, end, by_count, wanted, count, |text, out| {
-                with_bytes(text, |bytes| match of.is_nested() {
-                    true => out.extend_from_slice(bytes),
-                    false => encoding::push_bytes(bytes, out),
-                });
-            }),
-        }
-    }
     /// The entropy of the counts of each of the groups `[start, end)`, in bits.
     pub(super) fn entropies(&self, start: usize, end: usize) -> Vec<f64> {
         match self {
@@ -481,6 +544,11 @@ impl Counted {
             Counted::Texts(tally) => tally.each(start, end, entropy),
         }
     }
+}
+
+/// Calls `each` with the text of a view into a column.
+pub(super) fn with_viewed<R>(view: u128, column: &TextColumn, each: impl FnOnce(&[u8]) -> R) -> R {
+    with_bytes(column.value(view), each)
 }
 
 /// Counts below this are added up without being put in order, where there are more than so few.

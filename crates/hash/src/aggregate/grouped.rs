@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// More bytes than this are put in order in two steps, each of which writes to few places at a time.
-const AT_ONCE_BYTES: usize = if cfg!(test) { 256 } else { 16 << 20 };
+const AT_ONCE_BYTES: usize = if cfg!(test) { 256 } else { 1 << 20 };
 /// Groups to which one step writes.
 const STEP_GROUPS: usize = if cfg!(test) { 4 } else { 256 };
 
@@ -13,7 +13,7 @@ const STEP_GROUPS: usize = if cfg!(test) { 4 } else { 256 };
 ///  groups   1 0 1 1    things  a b c d
 ///  starts   0 1 4      things  b | a c d
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Grouped<T> {
     /// Where each group begins, and the end.
     starts: Vec<usize>,
@@ -65,27 +65,8 @@ impl<T: Copy + Default> Grouped<T> {
     }
 }
 
-/// A merge that takes at least one of so many groups looks at all things of the other instead of arranging them.
-const SCANNED_MIN: usize = 16;
-
-/// The groups here of another's groups by their numbers there, `u32::MAX` for those that are not taken, where looking
-/// at each of its things is as fast as arranging them. `None`: it is not.
-pub(super) fn scanned(rows: Option<&[u32]>, groups: &[u32], count: usize) -> Option<Vec<u32>> {
-    let Some(rows) = rows else { return Some(groups.to_vec()) };
-    if rows.len() * SCANNED_MIN < count {
-        return None;
-    }
-    let mut here = vec![u32::MAX; count];
-    for (row, group) in rows.iter().zip(groups) {
-        if let Some(slot) = here.get_mut(*row as usize) {
-            *slot = *group;
-        }
-    }
-    Some(here)
-}
-
 /// Where each group begins, and the end.
-fn group_starts(groups: impl Iterator<Item = u32> + Clone) -> Vec<usize> {
+pub(super) fn group_starts(groups: impl Iterator<Item = u32> + Clone) -> Vec<usize> {
     let count = groups.clone().max().map_or(0, |group| group as usize + 1);
     let mut starts = vec![0; count + 1];
     for group in groups {

@@ -23,7 +23,6 @@ pub mod extremes;
 mod grouped;
 pub mod keys;
 pub mod layout;
-mod lookups;
 pub mod moments;
 pub mod pairs;
 pub mod picked;

@@ -11,8 +11,7 @@ use types::{Error, Physical, Result, SqlState, Type, Value};
 use vector::{Data, Vector};
 
 use super::collected::{Chosen, Collected, Quantile};
-use super::counted::Counted;
-use super::lookups::with_viewed;
+use super::counted::{Counted, with_viewed};
 use super::pairs::PairMeasure;
 use super::shape::Shape;
 use super::states::{Accumulator, States};
@@ -56,20 +55,8 @@ pub enum Finish {
     Between { argument: usize, accumulator: usize, fraction: u64, descending: bool },
     /// The entropy of the values' frequencies, in bits.
     Entropy { argument: usize, accumulator: usize },
-    /// A map of the values in order and how often each comes; NULL without values.
-    Histogram { argument: usize, accumulator: usize },
-    /// A list of the most frequent values, of equally frequent ones the least first; NULL without values.
-    Top { argument: usize, accumulator: usize, wanted: usize },
     /// The value of the only row; `rows` is the argument that counts those that passed a filter.
     Single { argument: usize, accumulator: usize, rows: Option<usize> },
-}
-
-/// Floats, some of which are NULL.
-fn float_options(ty: Type, values: impl Iterator<Item = Option<f64>>) -> Vector {
-    let values: Vec<Option<f64>> = values.collect();
-    let valid = NullBuffer::from_iter(values.iter().map(Option::is_some));
-    let values = values.iter().map(|value| value.unwrap_or_default()).collect();
-    float_vector(ty, values, Some(valid).filter(|valid| valid.null_count() > 0))
 }
 
 impl States {
@@ -121,13 +108,20 @@ impl States {
                 else {
                     return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
                 };
-                Ok(float_options(ty, states[start..end].iter().map(|s| s.shape(shape))))
+                let shapes: Vec<Option<f64>> = states[start..end].iter().map(|s| s.shape(shape)).collect();
+                let valid = NullBuffer::from_iter(shapes.iter().map(Option::is_some));
+                let values = shapes.iter().map(|s| s.unwrap_or_default()).collect();
+                Ok(float_vector(ty, values, Some(valid).filter(|v| v.null_count() > 0)))
             }
             Finish::Paired { argument, accumulator, measure } => {
                 let Accumulator::Pairs(states) = &self.arguments[argument].accumulators[accumulator] else {
                     return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
                 };
-                Ok(float_options(ty, states[start..end].iter().map(|s| s.measure(measure))))
+                let measures: Vec<Option<f64>> =
+                    states[start..end].iter().map(|s| s.measure(measure)).collect();
+                let valid = NullBuffer::from_iter(measures.iter().map(Option::is_some));
+                let values = measures.iter().map(|s| s.unwrap_or_default()).collect();
+                Ok(float_vector(ty, values, Some(valid).filter(|v| v.null_count() > 0)))
             }
             Finish::Quantile { argument, accumulator, quantile } => {
                 let chosen =
@@ -157,16 +151,6 @@ impl States {
                     None => vec![0.0; end - start],
                 };
                 Ok(float_vector(ty, entropies, None))
-            }
-            Finish::Histogram { argument, accumulator } => {
-                let of = ty.entry().map_or(Type::Null, |(key, _)| key);
-                let maps = self.counted(argument, accumulator).map(|all| all.histograms(of, start, end));
-                Ok(self.encoded(argument, maps, ty, start, end))
-            }
-            Finish::Top { argument, accumulator, wanted } => {
-                let of = ty.element().unwrap_or(Type::Null);
-                let lists = self.counted(argument, accumulator).map(|all| all.top(of, wanted, start, end));
-                Ok(self.encoded(argument, lists, ty, start, end))
             }
             Finish::Spread { argument, accumulator, spread } => {
                 self.spread(argument, accumulator, spread, ty, start, end)
@@ -280,7 +264,7 @@ impl States {
                 Data::Bytes(out.finish())
             }
             Accumulator::Picked(s) => Data::Bytes(s.finish(start, end)),
-            Accumulator::Pieces(s) => Data::Bytes(s.finish(start, end)?),
+            Accumulator::Pieces(s) => Data::Bytes(s.finish(start, end)),
             _ => return Ok(Vector::constant(ty, Value::Null, end - start).flatten()),
         };
         Ok(Vector::new(ty, data, validity))
@@ -298,23 +282,6 @@ impl States {
             Accumulator::Counted(all) => Some(all),
             _ => None,
         }
-    }
-
-    /// Nested values of the groups, by their bytes; `None` where the argument's type has no values.
-    fn encoded(
-        &self,
-        argument: usize,
-        values: Option<Vec<Vec<u8>>>,
-        ty: Type,
-        start: usize,
-        end: usize,
-    ) -> Vector {
-        let Some(values) = values else {
-            return Vector::constant(ty, Value::Null, end - start).flatten();
-        };
-        let mut out = vector::StringBuilder::with_capacity(end - start);
-        values.iter().for_each(|bytes| out.push(bytes));
-        Vector::new(ty, Data::Bytes(out.finish()), self.validity(argument, start, end, 1))
     }
 
     /// What was chosen of the groups, as a vector; `None` where the type has no values.

@@ -255,7 +255,14 @@ impl Accumulator {
                 Counted::Floats(_) => s.update(groups, &Batch::Floats(&floats(vector)?)),
                 Counted::Texts(_) => s.update(groups, &Batch::Texts(strings(vector)?)),
             },
-            Accumulator::Pieces(s) => s.update(groups, strings(vector)?, tag),
+            Accumulator::Pieces(s) => {
+                let text = strings(vector)?;
+                match groups {
+                    RowGroups::Single(rows) => (0..rows).for_each(|row| s.push(0, tag, text.get(row))),
+                    RowGroups::Each(each) => push_pieces(s, each, tag, text),
+                    RowGroups::Runs(runs) => push_pieces(s, runs.each(), tag, text),
+                }
+            }
         }
         Ok(())
     }
@@ -302,6 +309,12 @@ fn each_value<V>(groups: RowGroups<'_>, values: impl Iterator<Item = V>, mut add
         RowGroups::Single(_) => values.for_each(|v| add(0, v)),
         RowGroups::Each(each) => each.iter().zip(values).for_each(|(g, v)| add(*g as usize, v)),
         RowGroups::Runs(runs) => runs.each().iter().zip(values).for_each(|(g, v)| add(*g as usize, v)),
+    }
+}
+
+fn push_pieces(pieces: &mut Pieces, groups: &[u32], tag: u64, text: &vector::Strings) {
+    for (row, group) in groups.iter().enumerate() {
+        pieces.push(*group, tag, text.get(row));
     }
 }
 

@@ -19,7 +19,7 @@ const CHUNK_BYTES_MAX: usize = 4 << 20;
 const GARBAGE_BYTES_MIN: usize = 1 << 20;
 
 /// One byte string a row, or none yet.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct TextColumn {
     views: Vec<u128>,
     chunks: Vec<Vec<u8>>,
@@ -85,25 +85,6 @@ impl TextColumn {
     #[inline]
     pub fn push_view(&mut self, view: u128) {
         self.views.push(view);
-    }
-    /// Appends the row of another column.
-    #[inline]
-    pub fn push_from(&mut self, other: &TextColumn, row: usize) {
-        let view = other.views[row];
-        if view == UNSET || view_length(view) <= INLINE_BYTES {
-            self.views.push(view);
-        } else {
-            self.push(other.get(row));
-        }
-    }
-    /// Appends strings.
-    pub fn extend(&mut self, strings: &Strings) {
-        let views = strings.views();
-        if views.iter().all(|view| view_length(*view) <= INLINE_BYTES) {
-            self.views.extend_from_slice(views);
-        } else {
-            (0..views.len()).for_each(|row| self.push(strings.get(row)));
-        }
     }
     /// Replaces the row's string.
     pub fn set(&mut self, row: usize, bytes: &[u8]) {

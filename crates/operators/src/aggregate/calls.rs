@@ -11,7 +11,6 @@ use plan::{AggregateCall, AggregateFunction, Expr, Pairing, Places};
 use types::{Result, Type, Value};
 use vector::Vector;
 
-use super::folds::{self, Fold};
 use super::picks;
 
 /// Where an argument's values and filter are among the program's results.
@@ -75,21 +74,16 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Analyses the group expressions and calls of one aggregation; equal parts share one place. `folds` says what is
-    /// made of calls' values; none of those behind its end.
-    pub fn new(groups: &[Expr], aggregates: &[AggregateCall], folds: &[Option<Fold>]) -> Self {
+    /// Analyses the group expressions and calls of one aggregation; equal parts share one place.
+    pub fn new(groups: &[Expr], aggregates: &[AggregateCall]) -> Self {
         let mut calls = Calls::default();
         for group in groups {
             let at = calls.expression(group);
             calls.groups.push(at);
         }
-        for (at, call) in aggregates.iter().enumerate() {
-            let finish = match folds.get(at).copied().flatten() {
-                Some(fold) => calls.fold(call, &fold).map(|finish| (finish, fold.ty())),
-                None => None,
-            };
-            let finish = finish.unwrap_or_else(|| (calls.call(call), call.ty));
-            calls.finishes.push(finish);
+        for call in aggregates {
+            let finish = calls.call(call);
+            calls.finishes.push((finish, call.ty));
         }
         // Counts of values are rows less those without; DISTINCT counts for itself.
         let rows = calls.finishes.iter().any(|(f, _)| *f == Finish::Rows);
@@ -116,28 +110,6 @@ impl Calls {
         })
     }
 
-    fn fold(&mut self, call: &AggregateCall, fold: &Fold) -> Option<Finish> {
-        let value = folds::gathered(call)?;
-        let filter = call.filter.as_ref().filter(|f| f.as_literal() != Some(&Value::Bool(true)));
-        let input = ArgumentInput {
-            value: Some(self.expression(&value)),
-            filter: filter.map(|e| self.expression(e)),
-            distinct: false,
-            form: Form::Plain,
-        };
-        let argument = self.argument(input, value.ty);
-        Some(fold.finish(argument, self.accumulator(argument, AccumulatorKind::Counted)))
-    }
-
-    /// The place of the argument's accumulator of that kind.
-    fn accumulator(&mut self, argument: usize, kind: AccumulatorKind) -> usize {
-        let kinds = &mut self.states.arguments[argument].accumulators;
-        kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
-            kinds.push(kind);
-            kinds.len() - 1
-        })
-    }
-
     fn pick(&mut self, found: &picks::Found, filter: Option<&Expr>) -> Finish {
         let key = found.key.as_ref().map(|key| self.expression(key));
         let input = ArgumentInput {
@@ -147,8 +119,11 @@ impl Calls {
             form: Form::Picked { pick: found.pick, key },
         };
         let argument = self.argument(input, Type::Bytea);
-        let accumulator = self.accumulator(argument, AccumulatorKind::Picked(found.pick));
-        Finish::Value { argument, accumulator }
+        let kinds = &mut self.states.arguments[argument].accumulators;
+        if kinds.is_empty() {
+            kinds.push(AccumulatorKind::Picked(found.pick));
+        }
+        Finish::Value { argument, accumulator: 0 }
     }
 
     fn call(&mut self, call: &AggregateCall) -> Finish {
@@ -195,7 +170,11 @@ impl Calls {
             F::Arrival { last } => AccumulatorKind::Arrival { last: *last },
             F::Paired(_) => AccumulatorKind::Pairs,
         };
-        let accumulator = self.accumulator(argument, kind);
+        let kinds = &mut self.states.arguments[argument].accumulators;
+        let accumulator = kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
+            kinds.push(kind);
+            kinds.len() - 1
+        });
         let spread = |spread| Finish::Spread { argument, accumulator, spread };
         let shape = |shape| Finish::Shape { argument, accumulator, shape };
         match &call.function {

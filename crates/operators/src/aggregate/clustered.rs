@@ -23,9 +23,9 @@ use plan::{
 use types::{Error, Physical, Result, Type};
 use vector::{Batch, Data, Vector};
 
+use super::Aggregate;
 use super::calls::Calls;
 use super::source::AggregateSource;
-use super::{Aggregate, Fold};
 use crate::compose::Circumstances;
 use crate::compose::decide::BlockStatistics;
 use crate::context::QueryContext;
@@ -61,17 +61,16 @@ struct Rest {
 }
 
 impl Clustered {
-    /// The aggregation of `plan` block by block of the table, whose column its key is; `folds` as in `Aggregate::new`.
+    /// The aggregation of `plan` block by block of the table, whose column its key is.
     pub fn of(
         plan: &PhysicalPlan,
-        folds: &[Option<Fold>],
         query: &QueryContext,
         table: TableId,
         column: usize,
     ) -> Result<Arc<Clustered>> {
         let own = query.bounds(table, column).and_then(|(least, greatest)| own_keys(least, greatest));
         let own = own.ok_or_else(|| Error::internal("groups by a column that is not clustered"))?;
-        Ok(Clustered::new(Aggregate::new(plan, folds, query)?, own))
+        Ok(Clustered::new(Aggregate::new(plan, query)?, own))
     }
     /// `own` has the keys that belong to each block alone.
     pub(super) fn new(aggregate: Arc<Aggregate>, own: Vec<OwnKeys>) -> Arc<Clustered> {
@@ -115,7 +114,7 @@ pub(crate) fn by_block(
     }
     let (table, column) = scanned_column(input, *key, edges)?;
     let (least, greatest) = circumstances.statistics.bounds(table, column)?;
-    let states = Calls::new(groups, aggregates, &[]).states;
+    let states = Calls::new(groups, aggregates).states;
     if states.arguments.iter().any(|a| a.distinct || a.accumulators.iter().any(keeps_order_of_input)) {
         return None;
     }

@@ -251,7 +251,7 @@ impl JoinGroups {
             call.argument = call.argument.take().map(&compact);
             call.filter = call.filter.take().map(&compact);
         }
-        let Calls { expressions, arguments, mut states, finishes, .. } = Calls::new(&[], &calls, &[]);
+        let Calls { expressions, arguments, mut states, finishes, .. } = Calls::new(&[], &calls);
         states.rows = true;
         let mut columns = Vec::with_capacity(group_columns.len() + made.len());
         for column in group_columns {

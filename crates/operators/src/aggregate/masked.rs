@@ -75,7 +75,7 @@ pub(crate) fn codes(
         return None;
     }
     keys(groups)?;
-    let calls = Calls::new(groups, aggregates, &[]);
+    let calls = Calls::new(groups, aggregates);
     if !calls.states.is_sums() || calls.arguments.iter().any(|a| a.filter.is_some()) {
         return None;
     }

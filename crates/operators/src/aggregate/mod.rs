@@ -23,7 +23,6 @@ mod calls;
 mod cells;
 pub(crate) mod clustered;
 mod distinct;
-mod folds;
 pub(crate) mod join_groups;
 mod local;
 pub(crate) mod masked;
@@ -50,7 +49,6 @@ use crate::pipeline::{Sink, Source, Step};
 pub(crate) use calls::measure;
 use calls::{ArgumentInput, Calls};
 pub use clustered::Clustered;
-pub use folds::{Fold, folds};
 pub use join_groups::JoinGroups;
 pub use masked::CodesWanted;
 
@@ -126,22 +124,17 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// `plan` has to be an Aggregate node. The settings narrow the ways of numbering groups. `folds` says what is made
-    /// of the results of the calls (`folds`); none where it is empty.
-    pub fn new(plan: &PhysicalPlan, folds: &[Option<Fold>], query: &QueryContext) -> Result<Arc<Aggregate>> {
-        Self::with_strategies(plan, folds, Strategies::of(query))
+    /// `plan` has to be an Aggregate node. The settings narrow the ways of numbering groups.
+    pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<Aggregate>> {
+        Self::with_strategies(plan, Strategies::of(query))
     }
 
     /// As `new`, with the ways of numbering groups given.
-    pub(super) fn with_strategies(
-        plan: &PhysicalPlan,
-        folds: &[Option<Fold>],
-        strategies: Strategies,
-    ) -> Result<Arc<Aggregate>> {
+    pub(super) fn with_strategies(plan: &PhysicalPlan, strategies: Strategies) -> Result<Arc<Aggregate>> {
         let PhysicalNode::Aggregate { input, groups, aggregates } = &plan.node else {
             return Err(Error::internal("not an aggregation"));
         };
-        let calls = Calls::new(groups, aggregates, folds);
+        let calls = Calls::new(groups, aggregates);
         let columns: Vec<KeyColumn> =
             groups.iter().map(|e| KeyColumn { ty: e.ty, nullable: may_be_null(e, input) }).collect();
         let layout = KeyLayout::new(&columns);

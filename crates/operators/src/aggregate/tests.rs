@@ -68,7 +68,7 @@ impl Case {
     fn run(&self, strategies: Strategies, batch_rows: usize, random: &mut Random) -> types::Result<Vec<Row>> {
         let plan = self.plan();
         let query = query(ExecutionSettings { batch_rows, ..Default::default() }, &plan);
-        let aggregate = Aggregate::with_strategies(&plan, &[], strategies)?;
+        let aggregate = Aggregate::with_strategies(&plan, strategies)?;
         let context = WorkContext::detached();
         let work = Work { query: &query, context: &context };
         let sink = aggregate.sink();
@@ -149,7 +149,7 @@ impl Case {
     fn run_clustered(&self, unit_rows: usize, batch_rows: usize, random: &mut Random) -> (Vec<Row>, usize) {
         let plan = self.plan();
         let query = query(ExecutionSettings { batch_rows, ..Default::default() }, &plan);
-        let aggregate = Aggregate::with_strategies(&plan, &[], EVERYTHING).unwrap();
+        let aggregate = Aggregate::with_strategies(&plan, EVERYTHING).unwrap();
         let mut units: Vec<Side> = self
             .input
             .rows
@@ -635,7 +635,7 @@ fn a_budget_too_small_ends_the_query() {
         None,
         &plan,
     );
-    let aggregate = Aggregate::with_strategies(&plan, &[], EVERYTHING).unwrap();
+    let aggregate = Aggregate::with_strategies(&plan, EVERYTHING).unwrap();
     let context = WorkContext::detached();
     let work = Work { query: &query, context: &context };
     let sink = aggregate.sink();

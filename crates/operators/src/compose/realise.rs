@@ -12,11 +12,11 @@ use plan::pipeline::{
     Codes, Pipelines, Rows, ScanBound, Sink as Ends, Source as Begins, Step as Between, TransferId,
     Transformation, Work,
 };
-use plan::{Expr, NodeId, PhysicalNode, PhysicalPlan};
+use plan::{NodeId, PhysicalNode, PhysicalPlan};
 use types::{Error, Result};
 use workorder::Dag;
 
-use crate::aggregate::{Aggregate, Clustered, Fold, JoinGroups, folds};
+use crate::aggregate::{Aggregate, Clustered, JoinGroups};
 use crate::collect::Discard;
 use crate::context::QueryContext;
 use crate::fetch::Fetch;
@@ -109,14 +109,10 @@ struct Ways {
     spilling: HashSet<NodeId>,
     /// Sorts that a scan knows the bound of.
     bounding: HashSet<NodeId>,
-    /// What aggregations make of their calls' values for the projections right above them.
-    folds: HashMap<NodeId, Vec<Option<Fold>>>,
-    /// The expressions of those projections.
-    folded: HashMap<NodeId, Vec<Expr>>,
 }
 
 impl Ways {
-    fn of(pipelines: &Pipelines, plan: &PhysicalPlan) -> Ways {
+    fn of(pipelines: &Pipelines) -> Ways {
         let mut ways = Ways::default();
         for pipeline in &pipelines.pipelines {
             let Work::Rows(rows) = &pipeline.work else { continue };
@@ -130,16 +126,6 @@ impl Ways {
                 Begins::Scan { bounds, .. } => ways.bounding.extend(bounds.iter().map(|bound| bound.sort)),
                 _ => {}
             }
-        }
-        let mut open = vec![plan];
-        while let Some(node) = open.pop() {
-            if let PhysicalNode::Project { input, .. } = &node.node
-                && let Some((folds, expressions)) = folds(node)
-            {
-                ways.folds.insert(input.id, folds);
-                ways.folded.insert(node.id, expressions);
-            }
-            open.extend(node.children());
         }
         ways
     }
@@ -194,7 +180,7 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
             pipelines,
             query,
             nodes,
-            ways: Ways::of(pipelines, plan),
+            ways: Ways::of(pipelines),
             result: Some(result),
             joins: HashMap::new(),
             groups: HashMap::new(),
@@ -317,7 +303,7 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
                 Arc::new(Filter::new(node, predicate)?)
             }
             (Transformation::Project(_), PhysicalNode::Project { expressions, .. }) => {
-                Arc::new(Project::new(node, self.ways.folded.get(&node).unwrap_or(expressions))?)
+                Arc::new(Project::new(node, expressions)?)
             }
             (Transformation::Fetch(_), _) => Arc::new(Fetch::new(plan, self.query)?),
             (Transformation::Unnest(_), PhysicalNode::Unnest { keep, lists, ordinality, outer, .. }) => {
@@ -332,9 +318,8 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
             }
             (Transformation::ClusteredGroups { table, column, .. }, _) => {
                 let query = self.query;
-                let folds = self.ways.folds.get(&node).map_or(&[][..], Vec::as_slice);
                 let clustered =
-                    once(&mut self.clustered, node, || Clustered::of(plan, folds, query, table, column))?;
+                    once(&mut self.clustered, node, || Clustered::of(plan, query, table, column))?;
                 clustered.transform()
             }
             _ => return Err(other(transform.name(), node)),
@@ -415,10 +400,9 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
     fn groups(&mut self, node: NodeId) -> Result<Groups> {
         let (plan, query) = (self.node(node)?, self.query);
         let of_join = self.ways.of_joins.contains(&node);
-        let folds = self.ways.folds.get(&node).map_or(&[][..], Vec::as_slice);
         once(&mut self.groups, node, || match of_join {
             true => Ok(Groups::OfJoin(JoinGroups::of(plan, query)?)),
-            false => Ok(Groups::Own(Aggregate::new(plan, folds, query)?)),
+            false => Ok(Groups::Own(Aggregate::new(plan, query)?)),
         })
     }
 

@@ -142,7 +142,7 @@ enum Way {
 /// The groups, and how many batches were summed the wanted way.
 fn run(plan: &PhysicalPlan, batches: &[Batch], way: Way) -> Result<(BTreeSet<Row>, u64)> {
     let query = query(ExecutionSettings::default(), plan);
-    let aggregate = Aggregate::with_strategies(plan, &[], Strategies::of(&query))?;
+    let aggregate = Aggregate::with_strategies(plan, Strategies::of(&query))?;
     let (cells, masks) = (way == Way::Cells, way == Way::Products);
     let wanted = CodesWanted { keys: vec![], cells, masks, refused: Default::default() };
     let _ = aggregate.codes_wanted.set(Arc::new(wanted));
