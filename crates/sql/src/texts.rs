@@ -2,7 +2,7 @@
 //!
 //! They live as long as the planning of the statement, so that its binder can hold on to their syntax trees.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use syntax::tree::{Expr, Query, Select, SelectItem, Statement};
 use types::Result;
@@ -19,29 +19,32 @@ pub(crate) struct Texts {
     items: List<Vec<SelectItem>>,
 }
 
+/// The first chunk of a list has room for so many.
+const FIRST_CHUNK: usize = 16;
+/// Chunks of a list, each twice as large as the one before.
+const CHUNKS: usize = 40;
+
 /// A list that only grows: what is in it stays where it is.
 struct List<T> {
-    first: OnceCell<Box<Node<T>>>,
-}
-
-struct Node<T> {
-    value: T,
-    next: OnceCell<Box<Node<T>>>,
+    length: Cell<usize>,
+    chunks: [OnceCell<Box<[OnceCell<T>]>>; CHUNKS],
 }
 
 impl<T> Default for List<T> {
     fn default() -> Self {
-        List { first: OnceCell::new() }
+        List { length: Cell::new(0), chunks: [const { OnceCell::new() }; CHUNKS] }
     }
 }
 
 impl<T> List<T> {
     fn push(&self, value: T) -> &T {
-        let mut place = &self.first;
-        while let Some(taken) = place.get() {
-            place = &taken.next;
-        }
-        &place.get_or_init(|| Box::new(Node { value, next: OnceCell::new() })).value
+        let at = self.length.get();
+        self.length.set(at + 1);
+        // The chunks before `chunk` have room for FIRST_CHUNK * (2^chunk - 1).
+        let chunk = (at / FIRST_CHUNK + 1).ilog2() as usize;
+        let room = FIRST_CHUNK << chunk;
+        let places = self.chunks[chunk].get_or_init(|| (0..room).map(|_| OnceCell::new()).collect());
+        places[at - (room - FIRST_CHUNK)].get_or_init(|| value)
     }
 }
 
@@ -71,5 +74,17 @@ impl Texts {
     /// Keeps a select list that the text does not have in so many words.
     pub fn keep_items(&self, items: Vec<SelectItem>) -> &[SelectItem] {
         self.items.push(items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_a_list_stays_where_it_is() {
+        let list = List::<usize>::default();
+        let kept: Vec<&usize> = (0..100_000).map(|value| list.push(value)).collect();
+        assert!(kept.iter().enumerate().all(|(at, value)| at == **value));
     }
 }

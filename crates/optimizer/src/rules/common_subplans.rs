@@ -61,6 +61,7 @@ pub fn share(
         plans.extend(replace(&mut parts, template, index, query, statistics, settings)?);
     }
     if !plans.is_empty() {
+        parts.iter_mut().for_each(|part| projections::make_explicit(part, &query.columns));
         query.plan = parts.pop().unwrap_or_else(LogicalPlan::placeholder);
         query.subqueries = parts;
     }

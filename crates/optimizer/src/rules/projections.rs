@@ -5,7 +5,7 @@
 //! computed expressions only, and its input's columns are understood to pass through it; which columns really leave a
 //! node is settled by what is needed above, when the plan is lowered.
 
-use plan::{ColumnId, Expr, ExprKind, LogicalPlan};
+use plan::{ColumnId, ColumnTable, Expr, ExprKind, LogicalPlan};
 use types::stop::{self, Place};
 
 use crate::columns::ColumnSet;
@@ -41,6 +41,23 @@ pub(crate) fn normalize(plan: LogicalPlan) -> (LogicalPlan, Renames) {
     let mut renames = Renames::default();
     let plan = walk(plan, &mut renames);
     (plan, renames)
+}
+
+/// Undoes normal form: every projection below the root says which columns of its input it passes on, which are all. A
+/// plan that leaves the optimizer before it is lowered, and may be read by another process, means what it says.
+pub(crate) fn make_explicit(plan: &mut LogicalPlan, columns: &ColumnTable) {
+    for child in plan.children_mut() {
+        make_explicit(child, columns);
+        if let LogicalPlan::Project { input, expressions } = child {
+            let mut known: ColumnSet = expressions.iter().map(|(id, _)| *id).collect();
+            for id in input.output() {
+                if !known.contains(id) {
+                    known.insert(id);
+                    expressions.push((id, columns.expr(id)));
+                }
+            }
+        }
+    }
 }
 
 fn walk(mut plan: LogicalPlan, renames: &mut Renames) -> LogicalPlan {
