@@ -223,7 +223,7 @@ fn a_query_that_ran_is_explained_in_every_format() {
     let error = session.query("EXPLAIN (FORMAT yaml) SELECT 1").unwrap_err();
     assert_eq!(
         (error.state(), error.hint()),
-        (SqlState::InvalidParameterValue, Some("expected text, json, dot or html"))
+        (SqlState::InvalidParameterValue, Some("expected text, json, dot, html or pipelines"))
     );
 }
 

@@ -265,6 +265,13 @@ fn the_library_by_name() {
     assert!(!fallback::function_exists("no_such_function"));
     let missing = library("no_such_function", vec![], Type::Text);
     assert_eq!(Program::compile(&[missing]).unwrap_err().state(), SqlState::UndefinedFunction);
+    // A plan from elsewhere may say that a function gives what it does not.
+    let kind = ExprKind::Library {
+        name: "md5".into(),
+        arguments: vec![Expr::literal(Value::text("a"), Type::Text)],
+    };
+    let error = Program::compile(&[Expr::new(kind, Type::Double)]).unwrap_err();
+    assert!(error.message().contains("md5 gives no"), "{error}");
     let batch = Batch::new(
         vec![
             Vector::from_values(Type::Text, &[Value::text("a,b"), Value::Null, Value::text("c,d")]),
