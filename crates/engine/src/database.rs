@@ -71,7 +71,7 @@ pub(crate) struct Shared {
     pub seen: Arc<crate::traces::Seen>,
     /// The main database's tables, views and other objects.
     pub catalog: Catalog,
-    /// What its files are opened with, where nobody says less. Texts are held as a whole as far as the budget has room.
+    /// What its files are opened with, unless a session is given less. Texts are held as a whole as far as the budget has room.
     pub environment: Environment,
     /// Memory of blocks, with what is written to files when it does not fit.
     pub pool: Pool,

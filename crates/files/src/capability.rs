@@ -1,7 +1,6 @@
 //! What may be opened: files, addresses of stores, secrets, and the streams of the host.
 //!
-//! A [`Capability`] is a value that whoever opens something has been given, and hands to what opens it; there is none to
-//! be found elsewhere. The embedded engine has all of it, since its host may open the same by itself. Paths are compared
+//! Every opener takes a [`Capability`] as an argument: callers are given one and hand it on, and no process-wide one exists. The embedded engine has all of it, since its host may open the same by itself. Paths are compared
 //! as the system resolves them, so that neither `..` nor a link leads out of a folder that may be opened.
 
 use std::path::{Component, Path, PathBuf};

@@ -16,7 +16,7 @@ use types::{Error, Result, SqlState, Type};
 
 use crate::{Expr, ExprKind};
 
-/// Ends with the last handle of a function's code: whoever keeps the code lets it go then.
+/// Dropped with the last handle of a function's code, which frees the code.
 pub trait Held: Send + Sync {}
 
 /// Which code evaluates a function. Crate `expr` keeps the code under the number, as long as there is a handle.

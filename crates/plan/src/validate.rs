@@ -33,7 +33,7 @@ use expr::{Scope, aggregate, expression};
 /// Deepest plan: what composes and optimizes plans recurses with them.
 const DEPTH_MAX: usize = 5_000;
 
-/// What was computed before a plan runs, as far as it is known to whoever asks.
+/// What was computed before a plan runs, as far as the caller knows it.
 #[derive(Clone, Debug, Default)]
 pub struct Computed {
     /// The types of the scalar subqueries' values, by id; `None` where that is not known.

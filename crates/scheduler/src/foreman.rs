@@ -2,7 +2,7 @@
 //!
 //! It is off the path of the single work order: a worker that serves the only active query claims
 //! from it without a lock. The roster of queries (`roster.rs`) is locked when a query comes or goes, and once per
-//! work order when several are active, to choose among them. Before a query is on the roster it is let in at the door
+//! work order when several are active, to choose among them. Before a query is on the roster it is admitted
 //! (`admission.rs`).
 //!
 //! Threads: `workers - 1` pool threads at most, spawned when they are first needed, and every thread

@@ -1,4 +1,4 @@
-//! The load controller: which queries run, which wait at the door, and which are set aside.
+//! The load controller: which queries run, which wait for admission, and which are set aside.
 //!
 //! Quickstep (PVLDB 2018): "a load controller admits or suspends queries by memory". A query comes with a prediction of
 //! the memory that it will hold (of its plan); the learning agent replaces it by what it holds and will hold while it

@@ -15,7 +15,7 @@
 //! Not on the bus is what every work order does (claims, the counters of its query): `docs/internals/bus.md` has the
 //! reasons with their nanoseconds. Nor is a `CancelToken`, which a signal handler may raise.
 //!
-//! Locks: the mailbox before the door's and the roster's.
+//! Locks: the mailbox before the admission's and the roster's.
 
 use std::sync::{Arc, Mutex};
 

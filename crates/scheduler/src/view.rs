@@ -1,7 +1,7 @@
 //! What can be seen: queries, their operators, workers. Counts are read one by one while everything goes on, so sums of
 //! one answer may miss each other by an order.
 //!
-//! No state of its own: each call copies what it finds in the roster, the door, the queries' counters and the worker
+//! No state of its own: each call copies what it finds in the roster, the admission, the queries' counters and the worker
 //! slots, with the roster's lock held only for the shares. The engine's system views and metrics call it.
 
 use std::collections::HashMap;
