@@ -21,6 +21,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("formats", &["sql", "scheduler"]),
     ("sql", &["operators", "scheduler"]),
     ("files", &["block", "vector", "pool", "catalog"]),
+    ("pgproto", &["sql", "plan", "engine", "operators", "scheduler", "catalog", "block", "pool", "tokio"]),
     ("bus", &["block", "vector", "pool", "catalog", "plan", "expr", "hash", "sql", "operators", "scheduler"]),
 ];
 

@@ -6,6 +6,8 @@
 //! thread's current zone, which decides casts between instants and local times. Literals, file readers, constant
 //! folding and the fallback of expressions call this.
 
+pub use crate::float_text::FloatText;
+
 use crate::date_text::Fault;
 use crate::datetime::{self, MICROS_PER_DAY};
 use crate::interval::Interval;
@@ -473,44 +475,14 @@ fn format_uuid(value: i128) -> String {
     )
 }
 
-/// PostgreSQL's shortest round-trip form: fixed notation for exponents from -4 to below `exponent_max`, scientific
-/// notation beyond.
-fn format_float(shortest: &str, value: f64, exponent_max: i32) -> String {
-    if value.is_nan() {
-        return "NaN".into();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "Infinity".into() } else { "-Infinity".into() };
-    }
-    let Some((mantissa, exponent)) = shortest.split_once('e') else { return shortest.to_owned() };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |m| ("-", m));
-    if value == 0.0 {
-        return format!("{sign}0");
-    }
-    let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
-    if (-4..exponent_max).contains(&exponent) {
-        if exponent < 0 {
-            return format!("{sign}0.{}{digits}", "0".repeat((-exponent - 1) as usize));
-        }
-        let whole = exponent as usize + 1;
-        if digits.len() <= whole {
-            return format!("{sign}{digits}{}", "0".repeat(whole - digits.len()));
-        }
-        return format!("{sign}{}.{}", &digits[..whole], &digits[whole..]);
-    }
-    let exponent_sign = if exponent < 0 { '-' } else { '+' };
-    format!("{sign}{mantissa}e{exponent_sign}{:02}", exponent.abs())
-}
-
 /// The value as PostgreSQL prints it (booleans as `true` and `false`, NULL as `NULL`). Instants are shown in the
 /// current zone of the thread (`zone::current`).
 pub fn format_value(value: &Value, ty: Type) -> String {
     match (value, ty) {
         (Value::Null, _) => "NULL".into(),
         (Value::Bool(b), _) => b.to_string(),
-        (Value::F64(f), _) => format_float(&format!("{f:e}"), *f, 15),
-        (Value::F32(f), _) => format_float(&format!("{f:e}"), f64::from(*f), 6),
+        (Value::F64(f), _) => FloatText::of_f64(*f).as_str().to_owned(),
+        (Value::F32(f), _) => FloatText::of_f32(*f).as_str().to_owned(),
         (Value::Bytes(b), Type::Bytea) => {
             let mut text = String::with_capacity(2 + b.len() * 2);
             text.push_str("\\x");

@@ -102,6 +102,15 @@ pub enum SqlState {
     IoError,
     DataCorrupted,
     BadCopyFormat,
+    /// Bytes of a client that are no message of the protocol.
+    ProtocolViolation,
+    /// Bytes of a client that are no value of the type in its binary form.
+    InvalidBinaryRepresentation,
+    /// Bytes that are no text in the client's encoding.
+    CharacterNotInRepertoire,
+    /// A connection that names no user, or one that may not log in.
+    InvalidAuthorization,
+    InvalidPassword,
     ReadOnly,
     ActiveTransaction,
     NoActiveTransaction,
@@ -189,6 +198,11 @@ impl SqlState {
             Self::IoError => "58030",
             Self::DataCorrupted => "XX001",
             Self::BadCopyFormat => "22P04",
+            Self::ProtocolViolation => "08P01",
+            Self::InvalidBinaryRepresentation => "22P03",
+            Self::CharacterNotInRepertoire => "22021",
+            Self::InvalidAuthorization => "28000",
+            Self::InvalidPassword => "28P01",
             Self::ReadOnly => "25006",
             Self::ActiveTransaction => "25001",
             Self::NoActiveTransaction => "25P01",

@@ -13,6 +13,7 @@ pub mod decimal;
 pub mod digits;
 pub mod enums;
 pub mod error;
+mod float_text;
 pub mod integers;
 pub mod interval;
 pub mod interval_text;
