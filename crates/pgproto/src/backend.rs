@@ -1,7 +1,7 @@
 //! Every message that a server sends, appended to one growing buffer.
 //!
 //! A server appends the answers of a Query, or of all messages up to a Sync or Flush, and sends the buffer once. Rows
-//! are appended by `rows` and may be sent before they are all there. A message is whole when its method
+//! are appended by [`rows`](crate::rows) and may be sent before they are all there. A message is whole when its method
 //! returns; its length is filled in at its end.
 //!
 //! Strings end with a zero byte in this protocol, and text of ours may hold one: it is sent as U+FFFD.
@@ -143,7 +143,6 @@ impl MessageBuffer {
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
-    #[allow(dead_code)]
     pub(crate) fn raw(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }

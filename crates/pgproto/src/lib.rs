@@ -11,23 +11,31 @@
 //! * [`backend`]: every message of a server, appended to one [`MessageBuffer`], so that a server sends once for each
 //!   Query or Sync.
 //! * [`oid`]: which type of PostgreSQL stands for which of ours; `docs/internals/wire-types.md` has the table.
-//! * `rows`: batches as DataRow and CopyData messages, in text and binary, column by column.
-//! * `decode`: values of parameters, in text and binary.
-//! * `copy`: COPY's options and its binary format as it comes in.
-//! * `scram`: the server's side of SCRAM-SHA-256, and its stored verifiers.
+//! * [`rows`]: batches as DataRow and CopyData messages, in text and binary, column by column.
+//! * [`decode`]: values of parameters, in text and binary.
+//! * [`copy`]: COPY's options and its binary format as it comes in.
+//! * [`scram`]: the server's side of SCRAM-SHA-256, and its stored verifiers.
 //!
 //! Nothing here trusts a length: what a client announces is compared with a limit before a byte of it is read, and
 //! memory is taken only for bytes that have come.
 #![forbid(unsafe_code)]
 
 pub mod backend;
+mod binary;
+pub mod copy;
+pub mod decode;
 pub mod format;
 pub mod frontend;
 pub mod oid;
 mod reader;
+pub mod rows;
+pub mod scram;
 pub mod startup;
+mod text;
+pub mod value;
 
 pub use backend::{ColumnDescription, MessageBuffer, Severity, TransactionStatus};
 pub use format::{Format, Formats};
 pub use frontend::{Decoded, Decoder, Frontend, Limits};
 pub use oid::{TextEnums, TypeOids};
+pub use rows::RowEncoder;

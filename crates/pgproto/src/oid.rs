@@ -175,7 +175,7 @@ pub fn innermost(ty: Type) -> (Type, usize) {
 /// The type of ours that a client's OID means for a parameter: for types of the catalog's own, what holds their values.
 /// `None` for an OID that is not known, and for `unknown` and 0, which leave the type to the statement.
 ///
-/// NUMERIC says no scale here: its type is that of the value (`decode::numeric_type`).
+/// NUMERIC says no scale here: its type is that of the value ([`decode::numeric_type`](crate::decode::numeric_type)).
 pub fn type_of(oid: u32) -> Option<Type> {
     Some(match oid {
         BOOL => Type::Boolean,

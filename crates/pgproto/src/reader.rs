@@ -71,7 +71,6 @@ impl<'a> Reader<'a> {
     pub(crate) fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_be_bytes)
     }
-    #[allow(dead_code)]
     pub(crate) fn i64(&mut self) -> Result<i64> {
         self.array().map(i64::from_be_bytes)
     }
