@@ -9,6 +9,7 @@ mod layers;
 mod lengths;
 mod links;
 mod source;
+mod twice;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -50,6 +51,7 @@ fn findings(root: &Path, files: &[PathBuf]) -> Vec<Finding> {
     findings.extend(lengths::check(root, files));
     findings.extend(acceptance::check(root, files));
     findings.extend(links::check(root, files));
+    findings.extend(twice::check(root, files));
     findings
 }
 

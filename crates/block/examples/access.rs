@@ -12,6 +12,7 @@ use std::time::Instant;
 use arrow_buffer::Buffer;
 use block::{AccessPath, Block, EncodeOptions, IndexKind, IndexSpecification, LayoutKind, encode};
 use memory::{Arena, Budget};
+use random::Random;
 use simd::Bitmap;
 use types::{Bound, ColumnPredicate, Type, Value};
 use vector::{Batch, Vector};
@@ -30,16 +31,6 @@ const RUNS: usize = 7;
 /// Columns that a query of the tree's bar hands out.
 const OUTPUT: [usize; 3] = [1, 2, 3];
 
-struct Random(u64);
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
-
 /// A block of Narrow-U whose first column has these indices, in slots of huge pages as in the pool.
 fn narrow(
     arena: &Arena,
@@ -49,7 +40,7 @@ fn narrow(
 ) -> Result<Block, types::Error> {
     // The ends of the range occur, so that the codes are as wide in every block.
     let column = |random: &mut Random| {
-        let mut values: Vec<i64> = (0..BLOCK_ROWS).map(|_| (random.next() >> 32) as i64).collect();
+        let mut values: Vec<i64> = (0..BLOCK_ROWS).map(|_| (random.bits() >> 32) as i64).collect();
         (values[0], values[1]) = (0, i64::from(u32::MAX));
         Vector::from_i64(Type::BigInt, values)
     };
@@ -113,7 +104,7 @@ fn in_turn(ways: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
 
 fn main() -> Result<(), types::Error> {
     let json = std::env::args().any(|argument| argument == "json");
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random::new(0x9E37_79B9_7F4A_7C15);
     let arena = Arena::new(Budget::unlimited());
     let start = Instant::now();
     // Each index has blocks of its own, so that none pays for planning with the others.

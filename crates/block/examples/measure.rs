@@ -8,21 +8,12 @@ use std::time::Instant;
 
 use arrow_buffer::MutableBuffer;
 use block::{Block, LayoutKind, encode};
+use random::Random;
 use simd::Bitmap;
 use types::{Bound, ColumnPredicate, LikePattern, Type};
 use vector::{Batch, Data, StringBuilder, Vector};
 
 const ROWS: usize = 65_536;
-
-struct Random(u64);
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
 
 /// The best time of several runs, in nanoseconds.
 fn best(mut run: impl FnMut()) -> f64 {
@@ -39,7 +30,7 @@ fn best(mut run: impl FnMut()) -> f64 {
 }
 
 fn strings(make: impl Fn(usize, &mut Random) -> String) -> Data {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut builder = StringBuilder::with_capacity(ROWS);
     for row in 0..ROWS {
         builder.push(make(row, &mut random).as_bytes());
@@ -48,7 +39,7 @@ fn strings(make: impl Fn(usize, &mut Random) -> String) -> Data {
 }
 
 fn longs(make: impl Fn(usize, &mut Random) -> i64) -> Data {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     Data::I64((0..ROWS).map(|row| make(row, &mut random)).collect::<Vec<_>>().into())
 }
 
@@ -62,7 +53,7 @@ fn main() {
         }
     };
     let dates: Vec<i32> = {
-        let mut random = Random(7);
+        let mut random = Random::new(7);
         (0..ROWS).map(|_| 8035 + random.below(2526) as i32).collect()
     };
     let modes = ["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"];

@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use bus::random::Random;
 use bus::service::{RemoteBus, Server};
 use bus::{
     Address, Bus, BusOptions, ClientId, Message, MessageType, Priority, ReceiveOptions, Received, Role,
     Scope, SendOptions, Wait, receipts,
 };
+use random::Random;
 use serde_json::json;
 
 const PARTITIONS: usize = 44;

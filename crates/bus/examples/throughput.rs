@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bus::random::Random;
 use bus::service::{RemoteBus, Server};
 use bus::{
     Address, Bus, BusOptions, ClientId, Durability, Message, MessageType, ReceiveOptions, Role, SendOptions,
     Table, Wait, receipts,
 };
 use files::LocalFiles;
+use random::Random;
 use serde_json::{Value, json};
 
 const KIND: MessageType = MessageType(0);

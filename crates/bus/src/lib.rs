@@ -41,7 +41,6 @@ mod open;
 mod primitive;
 mod queue;
 #[doc(hidden)]
-pub mod random;
 mod refusal;
 #[cfg(feature = "service")]
 pub mod service;

@@ -210,7 +210,7 @@ mod tests {
     /// The queue against a sorted list, through pushes in any order, deletes anywhere, takes and expiry.
     #[test]
     fn a_queue_is_a_sorted_list() {
-        let mut random = crate::random::Random::new(7);
+        let mut random = random::Random::new(7);
         for _ in 0..if cfg!(miri) { 3 } else { 200 } {
             let (mut queue, mut list) = (Queue::default(), Vec::<Receipt>::new());
             for _ in 0..400 {

@@ -282,7 +282,7 @@ fn read_clients(r: &mut ByteReader<'_>) -> Result<Arc<[ClientId]>> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use random::Random;
 
     pub(crate) fn random_change(random: &mut Random) -> Change {
         let client = ClientId(random.below(6));
@@ -303,7 +303,7 @@ mod tests {
                 header: Header {
                     first: receipt,
                     sender: client,
-                    sent_at: Timestamp(random.next()),
+                    sent_at: Timestamp(random.bits()),
                     tied: (random.below(2) == 0).then(|| clients(random)),
                 },
                 recipients: clients(random),
@@ -340,9 +340,9 @@ mod tests {
             for _ in 0..1 + random.below(3) {
                 let at = random.below(bytes.len() as u64) as usize;
                 match random.below(3) {
-                    0 => bytes[at] = random.next() as u8,
+                    0 => bytes[at] = random.bits() as u8,
                     1 => bytes.truncate(at.max(1)),
-                    _ => bytes.insert(at, random.next() as u8),
+                    _ => bytes.insert(at, random.bits() as u8),
                 }
             }
             match Change::from_bytes(&bytes) {

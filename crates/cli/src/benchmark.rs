@@ -12,6 +12,7 @@ use crate::Failed;
 use crate::arguments::{BenchmarkArguments, Format};
 use crate::benchmark_queries::{SSB, TPCDS, TPCH};
 use formats::write::json_text;
+use types::quote;
 
 /// A benchmark that the command can run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,7 +99,7 @@ pub fn run(suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
             eprintln!("quickstep: --set wants NAME=VALUE, not \"{setting}\"");
             return Err(Failed::Reported);
         };
-        session.query(&format!("SET {} = '{}'", name.trim(), value.trim().replace('\'', "''")))?;
+        session.query(&format!("SET {} = {}", name.trim(), quote::text(value.trim())))?;
     }
     let quiet = arguments.format == Format::Json;
     let started = Instant::now();
@@ -180,8 +181,8 @@ fn load(session: &Session, suite: Suite, arguments: &BenchmarkArguments) -> Resu
         return Ok(());
     };
     for table in suite.tables() {
-        let path = format!("{folder}/{table}.parquet").replace('\'', "''");
-        session.query(&format!("CREATE TABLE {table} AS SELECT * FROM '{path}'"))?;
+        let path = quote::text(&format!("{folder}/{table}.parquet"));
+        session.query(&format!("CREATE TABLE {table} AS SELECT * FROM {path}"))?;
     }
     Ok(())
 }

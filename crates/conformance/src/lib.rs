@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
+pub mod asked;
 pub mod configuration;
 pub mod corpus;
 pub mod folder;

@@ -3,35 +3,13 @@
 //! The tests write files into a folder of their own and compare rows as text. They cover `read_text`, `read_blob` and
 //! `glob`, the metadata functions of Parquet files, and text in UTF-16 and other encodings.
 
+use conformance::asked::{columns, error, rows};
 use conformance::folder::Folder;
-use engine::{Database, Options, Session, Value};
+use engine::{Database, Options, Session};
 use types::SqlState;
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), ..Default::default() }).expect("a database").session()
-}
-
-fn rows(session: &Session, sql: &str) -> Vec<String> {
-    let result = session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e} {:?}", e.hint()));
-    let fields = result.schema().fields().to_vec();
-    let shown = |row: usize| {
-        let value = |column: usize| match result.value(row, column) {
-            Value::Null => "NULL".to_owned(),
-            value => value.display(fields[column].ty),
-        };
-        (0..fields.len()).map(value).collect::<Vec<_>>().join("|")
-    };
-    (0..result.rows()).map(shown).collect()
-}
-
-fn columns(session: &Session, sql: &str) -> String {
-    let result = session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
-    let fields = result.schema().fields();
-    fields.iter().map(|f| format!("{} {}", f.name, f.ty.sql_name())).collect::<Vec<_>>().join(", ")
-}
-
-fn error(session: &Session, sql: &str) -> types::Error {
-    session.query(sql).map(|_| ()).expect_err(sql)
 }
 
 #[test]

@@ -3,24 +3,12 @@
 
 use std::fs;
 
+use conformance::asked::rows;
 use conformance::folder::Folder;
 use engine::{Database, Options, Session};
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), ..Default::default() }).expect("a database").session()
-}
-
-fn rows(session: &Session, sql: &str) -> Vec<String> {
-    let result = session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e} {:?}", e.hint()));
-    let fields = result.schema().fields().to_vec();
-    let shown = |row: usize| {
-        let value = |column: usize| match result.value(row, column) {
-            value if value.is_null() => "NULL".to_owned(),
-            value => value.display(fields[column].ty),
-        };
-        (0..fields.len()).map(value).collect::<Vec<_>>().join("|")
-    };
-    (0..result.rows()).map(shown).collect()
 }
 
 fn error(session: &Session, sql: &str) -> String {

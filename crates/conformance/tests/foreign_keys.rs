@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use conformance::configuration;
-use conformance::fuzz::random::Random;
 use engine::{Session, SqlState};
+use random::Random;
 
 type Row = Vec<Option<i64>>;
 

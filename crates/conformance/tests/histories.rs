@@ -18,8 +18,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
 
-use conformance::fuzz::random::Random;
 use engine::{Database, Options, Session, SqlState, Value};
+use random::Random;
 
 type Key = usize;
 

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use conformance::folder::Folder;
-use conformance::fuzz::random::Random;
 use engine::{Database, Options, Session};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
+use random::Random;
 use sqllogictest::{DefaultColumnType, Record};
 use types::{SqlState, Type, Value};
 
@@ -336,6 +336,41 @@ fn sql_that_is_deep_long_or_large() {
     target.finish("deep, long and large SQL", 40);
 }
 
+/// What damages JSON where it is put in.
+const JSON_PIECES: [&[u8]; 14] = [
+    b"\"",
+    b"\n",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"\0",
+    b"\xff\xfe",
+    b"\\u",
+    b"\\ud800",
+    b"1e999",
+    b"nul",
+];
+
+/// Runs statements over 300 damaged forms of the good texts; `statements` writes a file and says what is run on it.
+fn attempt_damaged(
+    target: &mut Target,
+    goods: &[String],
+    inserts: &[&[u8]],
+    random: &mut Random,
+    statements: impl Fn(&[u8]) -> [String; 2],
+) {
+    for round in 0..300 {
+        let mut bytes = goods[round % goods.len()].clone().into_bytes();
+        damage(&mut bytes, random, inserts);
+        for sql in statements(&bytes) {
+            target.attempt(&sql, &String::from_utf8_lossy(&bytes));
+        }
+    }
+}
+
 fn damage(bytes: &mut Vec<u8>, random: &mut Random, inserts: &[&[u8]]) {
     for _ in 0..1 + random.below(4) {
         if bytes.is_empty() {
@@ -412,14 +447,8 @@ fn csv_files() {
         b"\\",
         b"\xe2\x28\xa1",
     ];
-    for _ in 0..300 {
-        let mut bytes = good.clone().into_bytes();
-        damage(&mut bytes, &mut random, &inserts);
-        let path = folder.write("m.csv", &bytes);
-        for sql in sqls(&path) {
-            target.attempt(&sql, &String::from_utf8_lossy(&bytes));
-        }
-    }
+    let write = |bytes: &[u8]| folder.write("m.csv", bytes);
+    attempt_damaged(&mut target, &[good.clone()], &inserts, &mut random, |bytes| sqls(&write(bytes)));
     let whole: [&[u8]; 12] = [
         b"",
         b"\n",
@@ -479,30 +508,8 @@ fn json_files() {
             target.session.query(&sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
         }
     }
-    let inserts: [&[u8]; 14] = [
-        b"\"",
-        b"\n",
-        b"{",
-        b"}",
-        b"[",
-        b"]",
-        b",",
-        b":",
-        b"\0",
-        b"\xff\xfe",
-        b"\\u",
-        b"\\ud800",
-        b"1e999",
-        b"nul",
-    ];
-    for round in 0..300 {
-        let mut bytes = goods[round % 2].clone().into_bytes();
-        damage(&mut bytes, &mut random, &inserts);
-        let path = folder.write("m.json", &bytes);
-        for sql in sqls(&path) {
-            target.attempt(&sql, &String::from_utf8_lossy(&bytes));
-        }
-    }
+    let write = |bytes: &[u8]| folder.write("m.json", bytes);
+    attempt_damaged(&mut target, &goods, &JSON_PIECES, &mut random, |bytes| sqls(&write(bytes)));
     let deep = "[".repeat(200_000);
     let nested = format!("{{\"a\": {}1{}}}", "{\"b\": ".repeat(500), "}".repeat(500));
     let long = format!("{{\"a\": \"{}\"}}\n{{\"a\": 1}}", "x".repeat(3 << 20));

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use conformance::configuration::{self, Configuration};
-use conformance::fuzz::random::Random;
 use engine::{ResultSet, Session, SqlState, Value};
+use random::Random;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {

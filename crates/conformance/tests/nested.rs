@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
-use conformance::fuzz::random::Random;
 use engine::{Database, Options, Session};
+use random::Random;
 use types::nested::encoding::{self, END};
 use types::{Type, Value, json};
 use vector::{Vector, VectorBuilder, arrow};

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use conformance::configuration;
-use conformance::fuzz::random::Random;
 use engine::{Database, Options, Session, Value};
+use random::Random;
 
 fn run(session: &Session, text: &str) {
     session.query(text).unwrap_or_else(|e| panic!("{text}\n{}", e.render(text)));

@@ -7,6 +7,7 @@
 use conformance::answers::{Answer, first_difference, parse};
 use conformance::{configuration, repository};
 use engine::{ResultSet, Session};
+use random::Random;
 
 /// Switches that change how a query runs, never what it answers, with the value that turns the technique off.
 fn switches() -> Vec<(String, String)> {
@@ -86,25 +87,13 @@ fn queries(session: &Session, suite: &str) -> Vec<Query> {
         .collect()
 }
 
-/// A small generator of its own, so that a failure can be repeated.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
-
 /// Sets of switches that are turned off together.
 fn combinations(count: usize) -> Vec<Vec<usize>> {
     let mut sets: Vec<Vec<usize>> = (0..count).map(|one| vec![one]).collect();
     sets.push((0..count).collect());
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random::new(0x9E37_79B9_7F4A_7C15);
     for _ in 0..30 {
-        sets.push((0..count).filter(|_| random.next() & 1 == 1).collect());
+        sets.push((0..count).filter(|_| random.bits() & 1 == 1).collect());
     }
     sets
 }

@@ -4,39 +4,15 @@
 //! buffers of a megabyte, so some tests place values across their ends. Rejected rows must be listed with their
 //! lines.
 
+use conformance::asked::{columns, error, rows};
 use conformance::folder::Folder;
 use engine::{Database, Options, Session};
-use types::{SqlState, Value};
+use types::SqlState;
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), memory_bytes: None, ..Default::default() })
         .expect("a database")
         .session()
-}
-
-/// Rows as text, values separated by `|`.
-fn rows(session: &Session, sql: &str) -> Vec<String> {
-    let result = session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e} {:?}", e.hint()));
-    let fields = result.schema().fields().to_vec();
-    let shown = |row: usize| {
-        let value = |column: usize| match result.value(row, column) {
-            Value::Null => "NULL".to_owned(),
-            value => value.display(fields[column].ty),
-        };
-        (0..fields.len()).map(value).collect::<Vec<_>>().join("|")
-    };
-    (0..result.rows()).map(shown).collect()
-}
-
-/// Names and types of a query's columns.
-fn columns(session: &Session, sql: &str) -> String {
-    let result = session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
-    let fields = result.schema().fields();
-    fields.iter().map(|f| format!("{} {}", f.name, f.ty.sql_name())).collect::<Vec<_>>().join(", ")
-}
-
-fn error(session: &Session, sql: &str) -> types::Error {
-    session.query(sql).map(|_| ()).expect_err(sql)
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use conformance::fuzz::random::Random;
 use engine::{Database, Options, Session, SqlState, Value};
+use random::Random;
 use serde_json::Value as Json;
 
 fn database() -> Database {

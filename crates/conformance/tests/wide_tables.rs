@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use conformance::answers::{first_difference, parse};
 use conformance::configuration;
-use conformance::fuzz::random::Random;
 use conformance::repository;
 use engine::{Database, Options, ResultSet, Session, SqlState, Value};
+use random::Random;
 
 fn run(session: &Session, text: &str) {
     session.query(text).unwrap_or_else(|e| panic!("{text}\n{}", e.render(text)));

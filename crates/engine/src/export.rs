@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use catalog::{ForeignKey, PartitionScheme, Partitioning, Snapshot, Table, TableId};
+use types::quote;
 use types::{Error, ReferentialAction, Result, SqlState, Type, Value};
 
 use crate::Session;
@@ -13,38 +14,25 @@ use crate::result::ResultSet;
 const SCHEMA_FILE: &str = "schema.sql";
 const LOAD_FILE: &str = "load.sql";
 
-/// A name in double quotes, as SQL takes it.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-fn qualified(schema: &str, name: &str) -> String {
-    format!("{}.{}", quoted(schema), quoted(name))
-}
-
 /// A macro or a type.
 fn placed(key: &str) -> String {
     match types::names::schema_and_name(key) {
-        (Some(schema), name) => qualified(schema, name),
-        (None, name) => quoted(name),
+        (Some(schema), name) => quote::qualified(schema, name),
+        (None, name) => quote::name(name),
     }
 }
 
 /// Names of columns by position.
 fn listed(table: &Table, columns: &[usize]) -> String {
     let fields = table.columns.fields();
-    columns.iter().map(|c| quoted(&fields[*c].name)).collect::<Vec<_>>().join(", ")
+    columns.iter().map(|c| quote::name(&fields[*c].name)).collect::<Vec<_>>().join(", ")
 }
 
 /// A table's CREATE TABLE, without foreign keys to other tables: they come when all tables are there.
 fn create_table(table: &Table) -> String {
     let mut lines = Vec::new();
     for (field, attributes) in table.columns.fields().iter().zip(&table.attributes) {
-        let mut line = format!("{} {}", quoted(&field.name), field.ty);
+        let mut line = format!("{} {}", quote::name(&field.name), field.ty);
         if !field.nullable {
             line.push_str(" NOT NULL");
         }
@@ -62,32 +50,33 @@ fn create_table(table: &Table) -> String {
             (false, true) => "UNIQUE NULLS NOT DISTINCT",
             (false, false) => "UNIQUE",
         };
-        let name = key.name.as_ref().map_or_else(String::new, |name| format!("CONSTRAINT {} ", quoted(name)));
+        let name =
+            key.name.as_ref().map_or_else(String::new, |name| format!("CONSTRAINT {} ", quote::name(name)));
         lines.push(format!("{name}{kind} ({})", listed(table, &key.columns)));
     }
     for check in &table.checks {
-        lines.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), check.text));
+        lines.push(format!("CONSTRAINT {} CHECK ({})", quote::name(&check.name), check.text));
     }
     let options = &table.options;
     let mut with = format!("layout = '{}', block_size = {}", options.layout.name(), options.block_bytes);
     if let Some(column) = options.sorted_by {
-        let _ = write!(with, ", sort = {}", literal(&table.columns.fields()[column].name));
+        let _ = write!(with, ", sort = {}", quote::text(&table.columns.fields()[column].name));
     }
-    let name = qualified(&table.schema, &table.name);
+    let name = quote::qualified(&table.schema, &table.name);
     let partitions = table.partitioning.as_ref().map_or_else(String::new, |p| partition_by(table, p));
     format!("CREATE TABLE {name} (\n    {}\n){partitions} WITH ({with});\n", lines.join(",\n    "))
 }
 
 fn partition_by(table: &Table, partitioning: &Partitioning) -> String {
     let field = &table.columns.fields()[partitioning.column];
-    let key = quoted(&field.name);
+    let key = quote::name(&field.name);
     match &partitioning.scheme {
         PartitionScheme::Hash { count } => format!(" PARTITION BY HASH ({key}) PARTITIONS {count}"),
         PartitionScheme::Range { below } => {
             let range = |(name, bound): (&String, &Option<Value>)| {
                 let bound = bound_text(bound.as_ref(), field.ty);
-                let bound = bound.map_or_else(|| "MAXVALUE".to_owned(), |text| literal(&text));
-                format!("PARTITION {} VALUES LESS THAN ({bound})", quoted(name))
+                let bound = bound.map_or_else(|| "MAXVALUE".to_owned(), |text| quote::text(&text));
+                format!("PARTITION {} VALUES LESS THAN ({bound})", quote::name(name))
             };
             let ranges: Vec<String> = partitioning.names.iter().zip(below).map(range).collect();
             format!(" PARTITION BY RANGE ({key}) ({})", ranges.join(", "))
@@ -108,10 +97,10 @@ fn add_foreign_key(table: &Table, key: &ForeignKey, parent: &Table) -> String {
     };
     format!(
         "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({}){}{}{};\n",
-        qualified(&table.schema, &table.name),
-        quoted(&key.constraint_name(&table.name, &table.columns)),
+        quote::qualified(&table.schema, &table.name),
+        quote::name(&key.constraint_name(&table.name, &table.columns)),
         listed(table, &key.columns),
-        qualified(&parent.schema, &parent.name),
+        quote::qualified(&parent.schema, &parent.name),
         listed(parent, &key.parent_columns),
         if key.full { " MATCH FULL" } else { "" },
         action("DELETE", key.on_delete),
@@ -120,15 +109,19 @@ fn add_foreign_key(table: &Table, key: &ForeignKey, parent: &Table) -> String {
 }
 
 fn comments(table: &Table) -> String {
-    let name = qualified(&table.schema, &table.name);
+    let name = quote::qualified(&table.schema, &table.name);
     let mut text = String::new();
     if let Some(comment) = &table.comment {
-        let _ = writeln!(text, "COMMENT ON TABLE {name} IS {};", literal(comment));
+        let _ = writeln!(text, "COMMENT ON TABLE {name} IS {};", quote::text(comment));
     }
     for (field, attributes) in table.columns.fields().iter().zip(&table.attributes) {
         if let Some(comment) = &attributes.comment {
-            let _ =
-                writeln!(text, "COMMENT ON COLUMN {name}.{} IS {};", quoted(&field.name), literal(comment));
+            let _ = writeln!(
+                text,
+                "COMMENT ON COLUMN {name}.{} IS {};",
+                quote::name(&field.name),
+                quote::text(comment)
+            );
         }
     }
     text
@@ -161,7 +154,7 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
     let permanent = |name: &String| name != catalog::TEMPORARY_SCHEMA;
     for schema in snapshot.schemas().keys().filter(|name| permanent(name)) {
         if schema != catalog::DEFAULT_SCHEMA {
-            let _ = writeln!(text, "CREATE SCHEMA {};", quoted(schema));
+            let _ = writeln!(text, "CREATE SCHEMA {};", quote::name(schema));
         }
     }
     let entries = || snapshot.schemas().iter().filter(|(name, _)| permanent(name));
@@ -176,7 +169,7 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
             let _ = writeln!(
                 text,
                 "CREATE SEQUENCE {} INCREMENT BY {} MINVALUE {} MAXVALUE {} START WITH {}{};",
-                qualified(schema, name),
+                quote::qualified(schema, name),
                 s.increment,
                 s.minimum,
                 s.maximum,
@@ -196,13 +189,13 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
     tables.iter().filter(|t| t.wide.is_none()).for_each(|table| text.push_str(&create_table(table)));
     for (schema, entry) in entries() {
         for (name, view) in &entry.views {
-            let columns: Vec<String> = view.columns.iter().map(|c| quoted(c)).collect();
+            let columns: Vec<String> = view.columns.iter().map(|c| quote::name(c)).collect();
             let columns =
                 if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
-            let name = qualified(schema, name);
+            let name = quote::qualified(schema, name);
             let _ = writeln!(text, "CREATE VIEW {name}{columns} AS {};", view.text);
             if let Some(comment) = &view.comment {
-                let _ = writeln!(text, "COMMENT ON VIEW {name} IS {};", literal(comment));
+                let _ = writeln!(text, "COMMENT ON VIEW {name} IS {};", quote::text(comment));
             }
         }
     }
@@ -219,11 +212,11 @@ pub(crate) fn afterwards(snapshot: &Snapshot) -> Result<String> {
         for (name, sequence) in &entry.sequences {
             let Some((owner, column)) = sequence.owner else { continue };
             let Some(table) = snapshot.table_by_id(owner) else { continue };
-            let mut owner = qualified(&table.schema, &table.name);
+            let mut owner = quote::qualified(&table.schema, &table.name);
             if let Some(column) = table.columns.fields().get(column) {
-                owner = format!("{owner}.{}", quoted(&column.name));
+                owner = format!("{owner}.{}", quote::name(&column.name));
             }
-            let _ = writeln!(text, "ALTER SEQUENCE {} OWNED BY {owner};", qualified(schema, name));
+            let _ = writeln!(text, "ALTER SEQUENCE {} OWNED BY {owner};", quote::qualified(schema, name));
         }
     }
     for table in &tables {
@@ -243,12 +236,12 @@ pub(crate) fn afterwards(snapshot: &Snapshot) -> Result<String> {
         for indices in table.indices.chunk_by(|a, b| a.name == b.name) {
             let Some(index) = indices.first() else { continue };
             let columns: Vec<String> =
-                indices.iter().map(|index| quoted(&table.columns.fields()[index.column].name)).collect();
+                indices.iter().map(|index| quote::name(&table.columns.fields()[index.column].name)).collect();
             let _ = writeln!(
                 text,
                 "CREATE INDEX {} ON {} USING {} ({});",
-                quoted(&index.name),
-                qualified(&table.schema, &table.name),
+                quote::name(&index.name),
+                quote::qualified(&table.schema, &table.name),
                 index.kind.name(),
                 columns.join(", ")
             );
@@ -290,7 +283,7 @@ impl Session {
         let whole_name = |table: &Table| {
             let schema = home.as_ref().map(|home| format!("{}.{}", home.name, table.schema));
             let schema = crate::mounts::absolute(&seen, schema.as_deref().unwrap_or(&table.schema));
-            format!("{schema}.{}", quoted(&table.name))
+            format!("{schema}.{}", quote::name(&table.name))
         };
         let mut load = String::new();
         let wanted = |t: &&std::sync::Arc<Table>| !t.is_temporary() && t.wide.is_none();
@@ -300,11 +293,11 @@ impl Session {
             let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
             let file = format!("{number:03}_{}.{format}", table.name.chars().map(plain).collect::<String>());
             let whole = folder.join(&file);
-            let name = qualified(&table.schema, &table.name);
-            let target = literal(&whole.to_string_lossy());
+            let name = quote::qualified(&table.schema, &table.name);
+            let target = quote::text(&whole.to_string_lossy());
             self.run_text(&format!("COPY {} TO {target} (FORMAT {format})", whole_name(table)))?;
             // The folder may be moved: names in it are relative to it.
-            let _ = writeln!(load, "COPY {name} FROM {} (FORMAT {format});", literal(&file));
+            let _ = writeln!(load, "COPY {name} FROM {} (FORMAT {format});", quote::text(&file));
         }
         load.push_str(&afterwards(&snapshot)?);
         for (file, text) in [(SCHEMA_FILE, definitions(&snapshot)?), (LOAD_FILE, load)] {
@@ -336,7 +329,7 @@ impl Session {
             let text = match text.split_once(" FROM '") {
                 Some((copy, file)) if text.starts_with("COPY ") => {
                     let (file, rest) = file.split_once('\'').unwrap_or((file, ""));
-                    let whole = literal(&folder.join(file).to_string_lossy());
+                    let whole = quote::text(&folder.join(file).to_string_lossy());
                     format!("{copy} FROM {whole}{rest}")
                 }
                 _ => text.to_owned(),

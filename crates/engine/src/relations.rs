@@ -17,6 +17,7 @@ use formats::Environment;
 use formats::remote::Stores;
 use plan::file::{MORE_FILES, PartColumn};
 use plan::{FileSource, Rejects, TableId};
+use types::quote;
 use types::{Error, Result, Schema, Type, Value};
 
 use crate::copy_streams::{StandardStreams, is_pipe};
@@ -297,8 +298,7 @@ impl SessionRelations {
             path: Mutex::default(),
             passing: AtomicBool::new(false),
         };
-        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-        let text = format!("SELECT * FROM {}.{}", quoted(schema), quoted(name));
+        let text = format!("SELECT * FROM {}", quote::qualified(schema, name));
         match sql::plan_one(&text, &inner) {
             Ok(plan::Statement::Query(query)) => Some(result_schema(&query)),
             _ => None,

@@ -15,6 +15,7 @@ use catalog::{DEFAULT_SCHEMA, Snapshot, TEMPORARY_SCHEMA};
 use plan::Statement;
 use plan::statement::{AddedKey, AlterAction, CommentTarget, ObjectName, TableOptions};
 use types::Result;
+use types::quote;
 
 use crate::Session;
 use crate::mounts::{Places, draws};
@@ -75,18 +76,11 @@ fn plain(names: Vec<String>) -> Vec<String> {
 
 /// The path as SHOW has it, and as `parsed` reads it.
 pub(crate) fn shown(path: &[String]) -> String {
-    let plain = |name: &str| {
-        name.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit())
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && !name.is_empty()
-    };
-    let part = |name: &str| match plain(name) {
-        true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
-    };
     let key = |key: &String| match key.split_once('.') {
-        Some((database, schema)) => format!("{}.{}", part(database), part(schema)),
-        None => part(key),
+        Some((database, schema)) => {
+            format!("{}.{}", quote::name_if_needed(database), quote::name_if_needed(schema))
+        }
+        None => quote::name_if_needed(key),
     };
     match path {
         [] => DEFAULT_SCHEMA.to_owned(),

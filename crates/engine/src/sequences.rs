@@ -13,6 +13,7 @@ use catalog::{Sequence, Snapshot};
 use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
 use plan::statement::{ObjectName, TableOptions};
 use plan::{External, ExternalFunction};
+use types::quote;
 use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
 
@@ -282,7 +283,7 @@ pub(crate) struct SequenceName {
 
 impl std::fmt::Display for SequenceName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let part = |name: &str| format!("\"{}\"", name.replace('"', "\"\"")).replace('\'', "''");
+        let part = |name: &str| quote::name(name).replace('\'', "''");
         match self.schema.as_str() {
             catalog::DEFAULT_SCHEMA => write!(f, "{}", part(&self.name)),
             schema => write!(f, "{}.{}", part(schema), part(&self.name)),

@@ -8,19 +8,9 @@ use std::time::{Duration, Instant};
 
 use expr::{Predicate, Program};
 use plan::{Arithmetic, Expr, ExprKind, Function};
+use random::Random;
 use types::{Comparison, LikePattern, Type, Value};
 use vector::{BATCH_ROWS, Batch, Data, StringBuilder, Vector};
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
 
 fn report(name: &str, rows: usize, mut run: impl FnMut()) {
     let mut least = f64::MAX;
@@ -61,7 +51,7 @@ fn arithmetic(op: Arithmetic, left: Expr, right: Expr, ty: Type, checked: bool) 
 
 fn main() {
     let n = BATCH_ROWS;
-    let mut r = Random(42);
+    let mut r = Random::new(42);
     let mut i64s =
         |limit: u64| Vector::from_i64(Type::BigInt, (0..n).map(|_| r.below(limit) as i64).collect());
     let (big, small) = (i64s(1 << 40), i64s(100));

@@ -6,29 +6,24 @@ use std::sync::Arc;
 
 use expr::{Predicate, Program, Selected};
 use plan::{Arithmetic, Expr, ExprKind, Function};
+use random::Random;
 use types::{Comparison, LikePattern, Type, Value, decimal};
 use vector::{Batch, Vector};
 
-/// Knuth's MMIX generator: enough for tests, and the same everywhere.
-struct Random(u64);
+/// What these tests draw besides.
+trait Draw {
+    fn one_of<T: Clone>(&mut self, items: &[T]) -> T;
+    /// A whole number of so many bits, the sign among them.
+    fn whole(&mut self, bits: u32) -> i128;
+}
 
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % n
-    }
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())].clone()
+impl Draw for Random {
+    fn one_of<T: Clone>(&mut self, items: &[T]) -> T {
+        self.pick(items).clone()
     }
     fn whole(&mut self, bits: u32) -> i128 {
-        let mut v: u128 = 0;
-        for _ in 0..4 {
-            v = (v << 32) | (self.below(1 << 31) as u128 * 2 + self.below(2) as u128);
-        }
-        (v as i128) >> (128 - bits)
+        let drawn = u128::from(self.bits()) << 64 | u128::from(self.bits());
+        (drawn as i128) >> (128 - bits)
     }
 }
 
@@ -82,23 +77,23 @@ fn value(r: &mut Random, ty: Type, wild: bool) -> Value {
     match ty {
         Type::Null => Value::Null,
         Type::Boolean => Value::Bool(r.chance(50)),
-        Type::SmallInt if wild => Value::I16(r.pick(&[i16::MIN, i16::MAX, -1, 0, 300])),
-        Type::Integer if wild => Value::I32(r.pick(&[i32::MIN, i32::MAX, -1, 0, 1 << 20])),
-        Type::BigInt if wild => Value::I64(r.pick(&[i64::MIN, i64::MAX, -1, 0, 1 << 40, 1 << 53])),
+        Type::SmallInt if wild => Value::I16(r.one_of(&[i16::MIN, i16::MAX, -1, 0, 300])),
+        Type::Integer if wild => Value::I32(r.one_of(&[i32::MIN, i32::MAX, -1, 0, 1 << 20])),
+        Type::BigInt if wild => Value::I64(r.one_of(&[i64::MIN, i64::MAX, -1, 0, 1 << 40, 1 << 53])),
         Type::SmallInt => Value::I16(r.whole(6) as i16),
         Type::Integer => Value::I32(r.whole(bits) as i32),
         Type::BigInt => Value::I64(r.whole(bits) as i64),
         Type::Real if wild => {
-            Value::F32(r.pick(&[f32::NAN, f32::INFINITY, f32::MAX, f32::MIN_POSITIVE, -0.0]))
+            Value::F32(r.one_of(&[f32::NAN, f32::INFINITY, f32::MAX, f32::MIN_POSITIVE, -0.0]))
         }
         Type::Double if wild => {
-            Value::F64(r.pick(&[f64::NAN, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, -0.0, 1e18, 2.5]))
+            Value::F64(r.one_of(&[f64::NAN, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, -0.0, 1e18, 2.5]))
         }
         Type::Real => Value::F32(r.whole(9) as f32 / 4.0),
         Type::Double => Value::F64(r.whole(12) as f64 / 8.0),
         Type::Decimal { precision, .. } => {
             let limit = decimal::power_of_ten(precision);
-            let v = if wild { r.pick(&[limit - 1, 1 - limit, limit / 3, 0, 1]) } else { r.whole(18) };
+            let v = if wild { r.one_of(&[limit - 1, 1 - limit, limit / 3, 0, 1]) } else { r.whole(18) };
             Value::from_i128(v % limit, ty.physical()).unwrap()
         }
         Type::Date => Value::I32(if wild { r.whole(30) as i32 } else { r.whole(15) as i32 }),
@@ -106,8 +101,8 @@ fn value(r: &mut Random, ty: Type, wild: bool) -> Value {
         Type::Time => Value::I64(r.below(86_400) as i64 * 1_000_000),
         Type::IntervalYearMonth => Value::I32(r.whole(if wild { 32 } else { 7 }) as i32),
         Type::IntervalDayTime => Value::I64(r.whole(if wild { 62 } else { 40 }) as i64),
-        Type::Varchar(n) => Value::text(&r.pick(&WORDS).chars().take(n as usize).collect::<String>()),
-        _ => Value::text(r.pick(&WORDS)),
+        Type::Varchar(n) => Value::text(&r.one_of(&WORDS).chars().take(n as usize).collect::<String>()),
+        _ => Value::text(r.one_of(&WORDS)),
     }
 }
 
@@ -176,7 +171,7 @@ impl Generator {
             let v = if self.r.chance(10) { Value::Null } else { value(&mut self.r, ty, self.wild) };
             return Expr::literal(v, ty);
         }
-        Expr::input(self.r.pick(&same), ty)
+        Expr::input(self.r.one_of(&same), ty)
     }
 
     fn cast_source(&mut self, to: Type) -> Option<Type> {
@@ -192,16 +187,16 @@ impl Generator {
         ];
         let from = match to {
             t if t.is_text() => {
-                self.r.pick(&[Type::Integer, Type::Text, Type::Date, dec(18, 2), Type::Varchar(20)])
+                self.r.one_of(&[Type::Integer, Type::Text, Type::Date, dec(18, 2), Type::Varchar(20)])
             }
             t if t.is_numeric() => {
                 if self.r.chance(10) {
                     Type::Text
                 } else {
-                    self.r.pick(&numeric)
+                    self.r.one_of(&numeric)
                 }
             }
-            Type::Boolean => self.r.pick(&[Type::Integer, Type::BigInt]),
+            Type::Boolean => self.r.one_of(&[Type::Integer, Type::BigInt]),
             Type::Date => Type::Timestamp,
             Type::Timestamp => Type::Date,
             Type::Time => Type::Timestamp,
@@ -233,9 +228,9 @@ impl Generator {
                     Expr::new(ExprKind::Function { function: Function::Absolute, arguments }, ty)
                 }
                 2 if ty == Type::BigInt => {
-                    let from = self.r.pick(&[Type::Date, Type::Timestamp]);
+                    let from = self.r.one_of(&[Type::Date, Type::Timestamp]);
                     let function =
-                        self.r.pick(&[Function::ExtractYear, Function::ExtractMonth, Function::ExtractDay]);
+                        self.r.one_of(&[Function::ExtractYear, Function::ExtractMonth, Function::ExtractDay]);
                     let arguments = vec![self.expression(from, d)];
                     Expr::new(ExprKind::Function { function, arguments }, ty)
                 }
@@ -248,7 +243,7 @@ impl Generator {
                     self.arithmetic(A::Subtract, a, b, ty)
                 }
                 _ => {
-                    let op = self.r.pick(&[A::Add, A::Subtract, A::Multiply, A::Divide, A::Modulo]);
+                    let op = self.r.one_of(&[A::Add, A::Subtract, A::Multiply, A::Divide, A::Modulo]);
                     let (a, b) = (self.expression(ty, d), self.expression(ty, d));
                     self.arithmetic(op, a, b, ty)
                 }
@@ -260,7 +255,7 @@ impl Generator {
                     0 => Expr::new(ExprKind::Negate(Box::new(self.expression(ty, d))), ty),
                     1 => {
                         let any = [dec(9, 2), dec(18, 4), dec(38, 6), dec(38, 2)];
-                        let (p, q) = (self.r.pick(&any), self.r.pick(&any));
+                        let (p, q) = (self.r.one_of(&any), self.r.one_of(&any));
                         let (a, b) = (self.expression(p, d), self.expression(q, d));
                         self.arithmetic(A::Divide, a, b, ty)
                     }
@@ -272,7 +267,7 @@ impl Generator {
                             .copied()
                             .filter(|t| t.is_decimal() && t.scale() == scale - 2)
                             .collect();
-                        let (p, q) = (self.r.pick(&factors), self.r.pick(&rest));
+                        let (p, q) = (self.r.one_of(&factors), self.r.one_of(&rest));
                         let (a, b) = (self.expression(p, d), self.expression(q, d));
                         self.arithmetic(A::Multiply, a, b, ty)
                     }
@@ -281,8 +276,8 @@ impl Generator {
                         self.arithmetic(A::Modulo, a, b, ty)
                     }
                     _ => {
-                        let op = self.r.pick(&[A::Add, A::Subtract]);
-                        let (p, q) = (self.r.pick(&same), self.r.pick(&same));
+                        let op = self.r.one_of(&[A::Add, A::Subtract]);
+                        let (p, q) = (self.r.one_of(&same), self.r.one_of(&same));
                         let (a, b) = (self.expression(p, d), self.expression(q, d));
                         self.arithmetic(op, a, b, ty)
                     }
@@ -295,7 +290,7 @@ impl Generator {
                     Expr::new(ExprKind::Function { function: Function::Absolute, arguments }, ty)
                 }
                 _ => {
-                    let op = self.r.pick(&[A::Add, A::Subtract, A::Multiply, A::Divide]);
+                    let op = self.r.one_of(&[A::Add, A::Subtract, A::Multiply, A::Divide]);
                     let (a, b) = (self.expression(ty, d), self.expression(ty, d));
                     self.arithmetic(op, a, b, ty)
                 }
@@ -306,16 +301,18 @@ impl Generator {
 
     fn moment(&mut self, ty: Type, d: usize) -> Expr {
         use Arithmetic as A;
-        let interval = self.r.pick(&[Type::IntervalYearMonth, Type::IntervalDayTime]);
-        let op = self.r.pick(&[A::Add, A::Subtract]);
+        let interval = self.r.one_of(&[Type::IntervalYearMonth, Type::IntervalDayTime]);
+        let op = self.r.one_of(&[A::Add, A::Subtract]);
         let (left, right, op) = match ty {
-            Type::Date if self.r.chance(40) => (Type::Date, self.r.pick(&[Type::Integer, Type::BigInt]), op),
+            Type::Date if self.r.chance(40) => {
+                (Type::Date, self.r.one_of(&[Type::Integer, Type::BigInt]), op)
+            }
             Type::Date => (Type::Date, interval, op),
             Type::Timestamp => (Type::Timestamp, interval, op),
             Type::Time => (Type::Time, Type::IntervalDayTime, op),
             Type::IntervalDayTime if self.r.chance(40) => (Type::Timestamp, Type::Timestamp, A::Subtract),
             _ if self.r.chance(40) => {
-                (ty, self.r.pick(&[Type::Double, Type::Integer]), self.r.pick(&[A::Multiply, A::Divide]))
+                (ty, self.r.one_of(&[Type::Double, Type::Integer]), self.r.one_of(&[A::Multiply, A::Divide]))
             }
             _ => (ty, ty, op),
         };
@@ -348,7 +345,7 @@ impl Generator {
     }
 
     fn condition(&mut self, d: usize) -> Expr {
-        let ty = self.r.pick(&TYPES);
+        let ty = self.r.one_of(&TYPES);
         match self.r.below(9) {
             0 | 1 => {
                 let mut parts: Vec<Expr> =
@@ -385,7 +382,7 @@ impl Generator {
             6 => {
                 let case_insensitive = self.r.chance(40);
                 let pattern =
-                    self.r.pick(&["%a%", "PROMO%", "%special%requests%", "a_", "%é%", "", "%", "%l"]);
+                    self.r.one_of(&["%a%", "PROMO%", "%special%requests%", "a_", "%é%", "", "%", "%l"]);
                 let pattern = if case_insensitive { pattern.to_lowercase() } else { pattern.to_owned() };
                 let kind = ExprKind::Like {
                     input: Box::new(self.expression(Type::Text, d)),
@@ -396,7 +393,7 @@ impl Generator {
                 Expr::new(kind, Type::Boolean)
             }
             7 => {
-                let count = self.r.pick(&[1, 2, 3, 6, 9, 40, 300]);
+                let count = self.r.one_of(&[1, 2, 3, 6, 9, 40, 300]);
                 let wild = self.wild && self.r.chance(30);
                 let mut values: Vec<Value> = (0..count).map(|_| value(&mut self.r, ty, wild)).collect();
                 values.sort();
@@ -410,7 +407,7 @@ impl Generator {
                 Expr::new(kind, Type::Boolean)
             }
             _ => {
-                let op = self.r.pick(&[
+                let op = self.r.one_of(&[
                     Comparison::Equal,
                     Comparison::NotEqual,
                     Comparison::Less,
@@ -446,9 +443,9 @@ fn rounds() -> u64 {
 fn random_expressions_agree_with_the_twin() {
     let (mut errors, mut values) = (0u64, 0u64);
     for seed in 0..rounds() {
-        let mut r = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(99));
+        let mut r = Random::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(99));
         let wild = seed % 3 == 0;
-        let rows = r.pick(&[0, 1, 3, 63, 64, 70, 130]);
+        let rows = r.one_of(&[0, 1, 3, 63, 64, 70, 130]);
         let columns: Vec<Type> = TYPES.iter().chain(&TYPES).copied().collect();
         let batch = Batch::new(columns.iter().map(|ty| column(&mut r, *ty, rows, wild)).collect(), rows);
         let mut generator = Generator { r, columns, wild };
@@ -495,8 +492,8 @@ fn random_expressions_agree_with_the_twin() {
 #[test]
 fn random_predicates_select_the_rows_that_are_true() {
     for seed in 0..rounds() / 2 {
-        let mut r = Random(seed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(7));
-        let rows = r.pick(&[1, 3, 64, 130, 500]);
+        let mut r = Random::new(seed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(7));
+        let rows = r.one_of(&[1, 3, 64, 130, 500]);
         let columns: Vec<Type> = TYPES.iter().chain(&TYPES).copied().collect();
         let batch = Batch::new(columns.iter().map(|ty| column(&mut r, *ty, rows, false)).collect(), rows);
         let mut generator = Generator { r, columns, wild: false };

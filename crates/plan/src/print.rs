@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use types::quote;
 use types::{ColumnPredicate, PredicateTree, Sample, SampleOf, Type};
 
 use crate::{
@@ -272,12 +273,12 @@ fn literal(value: &types::Value, ty: Type) -> String {
     let shown = || value.display(ty);
     match ty {
         _ if value.is_null() => "NULL".to_owned(),
-        _ if ty.is_text() => format!("'{}'", shown().replace('\'', "''")),
+        _ if ty.is_text() => quote::text(&shown()),
         Type::Date | Type::Time | Type::TimeTz | Type::Timestamp | Type::TimestampTz => {
             format!("'{}'", shown())
         }
         ty if ty.is_bits() => format!("B'{}'", shown()),
-        Type::Enum(_) => format!("'{}'", shown().replace('\'', "''")),
+        Type::Enum(_) => quote::text(&shown()),
         _ => shown(),
     }
 }

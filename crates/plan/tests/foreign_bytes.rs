@@ -4,6 +4,7 @@ mod plans;
 
 use plan::encoding::{VERSION, decode, encode};
 use plan::{LogicalQuery, PhysicalPlan};
+use random::Random;
 use types::SqlState;
 
 /// Counts what is held, and what was at most.
@@ -11,41 +12,32 @@ use types::SqlState;
 static ALLOCATOR: memory::CountingAllocator<std::alloc::System> =
     memory::CountingAllocator(std::alloc::System);
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % below.max(1)
-    }
-}
-
 /// One of the ways in which bytes come to harm.
 fn damage(good: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = good.to_vec();
     // The first bytes are checked before all else; most damage is behind them.
-    let at = 10 + random.next(bytes.len() - 10);
-    match random.next(7) {
-        0 => bytes[at] ^= 1 << random.next(8),
-        1 => bytes[at] = random.next(256) as u8,
+    let at = 10 + random.below(bytes.len() - 10);
+    match random.below(7) {
+        0 => bytes[at] ^= 1 << random.below(8),
+        1 => bytes[at] = random.below(256) as u8,
         2 => bytes.truncate(at),
         3 => {
-            let end = (at + random.next(40)).min(bytes.len());
+            let end = (at + random.below(40)).min(bytes.len());
             bytes.drain(at..end);
         }
         4 => {
-            let from = random.next(other.len());
-            let piece = &other[from..(from + random.next(60)).min(other.len())];
+            let from = random.below(other.len());
+            let piece = &other[from..(from + random.below(60)).min(other.len())];
             bytes.splice(at..at, piece.iter().copied());
         }
         5 => {
-            let from = random.next(other.len());
-            let length = random.next(60).min(other.len() - from).min(bytes.len() - at);
+            let from = random.below(other.len());
+            let length = random.below(60).min(other.len() - from).min(bytes.len() - at);
             bytes[at..at + length].copy_from_slice(&other[from..from + length]);
         }
         _ => {
             // Lengths and counts: the kinds of markers that tell them.
-            bytes[at] = [0xDC, 0xDD, 0xDE, 0xDF, 0xC6, 0xDB, 0x9F, 0x8F, 0x00, 0xC0][random.next(10)];
+            bytes[at] = [0xDC, 0xDD, 0xDE, 0xDF, 0xC6, 0xDB, 0x9F, 0x8F, 0x00, 0xC0][random.below(10)];
         }
     }
     bytes
@@ -55,13 +47,13 @@ fn damage(good: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
 fn damaged_plans_are_errors_or_valid() {
     let plans = plans::all();
     let encoded: Vec<Vec<u8>> = plans.iter().map(|plan| encode(plan).unwrap()).collect();
-    let mut random = Random(42);
+    let mut random = Random::new(42);
     let (mut refused, mut valid) = (0, 0);
     for round in 0..40_000 {
         let good = &encoded[round % encoded.len()];
-        let other = &encoded[random.next(encoded.len())];
+        let other = &encoded[random.below(encoded.len())];
         let mut bytes = damage(good, other, &mut random);
-        if random.next(3) == 0 && bytes.len() > 20 {
+        if random.below(3) == 0 && bytes.len() > 20 {
             bytes = damage(&bytes, other, &mut random);
         }
         memory::reset_peaks();
@@ -110,9 +102,9 @@ fn what_is_no_encoding_is_said() {
     // A plan is no query.
     let error = decode::<LogicalQuery>(&good).unwrap_err();
     assert!(error.message().contains("physical plan"), "{error}");
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for _ in 0..20_000 {
-        let noise: Vec<u8> = (0..random.next(200)).map(|_| random.next(256) as u8).collect();
+        let noise: Vec<u8> = (0..random.below(200)).map(|_| random.below(256) as u8).collect();
         assert!(decode::<PhysicalPlan>(&[&good[..10], &noise].concat()).is_err());
     }
 }

@@ -10,43 +10,13 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use crate::open_rows::OpenRows;
+use crate::range_loops::{float_range, integer_range};
 use crate::slices::Plan;
 
-macro_rules! integer_range {
-    ($name:ident, $ty:ty, $signed:ty, $lanes:expr, $set:ident, $sub:ident, $bits:ident) => {
-        /// # Safety
-        /// `values.len()` is `64 * words.len()`.
-        #[target_feature(enable = "avx2")]
-        pub(crate) unsafe fn $name(
-            values: &[$ty],
-            low: $ty,
-            span: $ty,
-            flip: u64,
-            anew: bool,
-            words: &mut [u64],
-        ) {
-            debug_assert_eq!(values.len(), words.len() * 64);
-            let low = $set(low as $signed);
-            let span = $set(span as $signed);
-            let mut at = values.as_ptr();
-            for word in words {
-                let mut bits = 0u64;
-                for part in 0..64 / $lanes {
-                    // SAFETY: 64 values belong to each word; a step of `part` reads `$lanes` of them.
-                    let found = unsafe { $bits(at.add(part * $lanes).cast(), low, span) };
-                    bits |= u64::from(found) << (part * $lanes);
-                }
-                *word = if anew { bits ^ flip } else { *word & (bits ^ flip) };
-                // SAFETY: at most one past the end.
-                at = unsafe { at.add(64) };
-            }
-        }
-    };
-}
-integer_range!(and_range_u8, u8, i8, 32, _mm256_set1_epi8, _mm256_sub_epi8, bits_u8);
-integer_range!(and_range_u16, u16, i16, 32, _mm256_set1_epi16, _mm256_sub_epi16, bits_u16);
-integer_range!(and_range_u32, u32, i32, 8, _mm256_set1_epi32, _mm256_sub_epi32, bits_u32);
-integer_range!(and_range_u64, u64, i64, 4, _mm256_set1_epi64x, _mm256_sub_epi64, bits_u64);
+integer_range!("avx2", and_range_u8, u8, i8, 32, _mm256_set1_epi8, bits_u8);
+integer_range!("avx2", and_range_u16, u16, i16, 32, _mm256_set1_epi16, bits_u16);
+integer_range!("avx2", and_range_u32, u32, i32, 8, _mm256_set1_epi32, bits_u32);
+integer_range!("avx2", and_range_u64, u64, i64, 4, _mm256_set1_epi64x, bits_u64);
 
 /// # Safety
 /// 32 bytes can be read at `at`.
@@ -97,61 +67,26 @@ unsafe fn bits_u64(at: *const __m256i, low: __m256i, span: __m256i) -> u32 {
     !(_mm256_movemask_pd(_mm256_castsi256_pd(above)) as u32) & 0xF
 }
 
-macro_rules! float_range {
-    ($name:ident, $ty:ty, $lanes:expr, $load:ident, $set:ident, $cmp:ident, $and:ident, $movemask:ident) => {
+/// The float comparisons of a width: a bit for each value inside, and one for each NaN.
+macro_rules! float_bits {
+    ($name:ident, $ty:ty, $register:ty, $load:ident, $cmp:ident, $and:ident, $movemask:ident) => {
         /// # Safety
-        /// `values.len()` is `64 * words.len()`.
+        /// 32 bytes can be read at `at`.
         #[target_feature(enable = "avx2")]
-        pub(crate) unsafe fn $name(
-            values: &[$ty],
-            low: $ty,
-            high: $ty,
-            nan: bool,
-            flip: u64,
-            words: &mut [u64],
-        ) {
-            debug_assert_eq!(values.len(), words.len() * 64);
-            let low = $set(low);
-            let high = $set(high);
-            let nan = if nan { u64::MAX } else { 0 };
-            let mut at = values.as_ptr();
-            for word in words {
-                let mut bits = 0u64;
-                for part in 0..64 / $lanes {
-                    // SAFETY: 64 values belong to each word, and `part` stays within them.
-                    let x = unsafe { $load(at.add(part * $lanes)) };
-                    let inside = $and($cmp::<_CMP_GE_OQ>(x, low), $cmp::<_CMP_LE_OQ>(x, high));
-                    let unordered = $movemask($cmp::<_CMP_UNORD_Q>(x, x)) as u32;
-                    let inside = $movemask(inside) as u32;
-                    bits |= (u64::from(inside) | (u64::from(unordered) & nan)) << (part * $lanes);
-                }
-                *word &= bits ^ flip;
-                // SAFETY: at most one past the end.
-                at = unsafe { at.add(64) };
-            }
+        #[inline]
+        unsafe fn $name(at: *const $ty, low: $register, high: $register) -> (u64, u64) {
+            // SAFETY: the caller's promise.
+            let x = unsafe { $load(at) };
+            let inside = $and($cmp::<_CMP_GE_OQ>(x, low), $cmp::<_CMP_LE_OQ>(x, high));
+            let unordered = $movemask($cmp::<_CMP_UNORD_Q>(x, x)) as u32;
+            (u64::from($movemask(inside) as u32), u64::from(unordered))
         }
     };
 }
-float_range!(
-    and_range_f32,
-    f32,
-    8,
-    _mm256_loadu_ps,
-    _mm256_set1_ps,
-    _mm256_cmp_ps,
-    _mm256_and_ps,
-    _mm256_movemask_ps
-);
-float_range!(
-    and_range_f64,
-    f64,
-    4,
-    _mm256_loadu_pd,
-    _mm256_set1_pd,
-    _mm256_cmp_pd,
-    _mm256_and_pd,
-    _mm256_movemask_pd
-);
+float_bits!(bits_f32, f32, __m256, _mm256_loadu_ps, _mm256_cmp_ps, _mm256_and_ps, _mm256_movemask_ps);
+float_bits!(bits_f64, f64, __m256d, _mm256_loadu_pd, _mm256_cmp_pd, _mm256_and_pd, _mm256_movemask_pd);
+float_range!("avx2", and_range_f32, f32, 8, _mm256_set1_ps, bits_f32);
+float_range!("avx2", and_range_f64, f64, 4, _mm256_set1_pd, bits_f64);
 
 /// For every byte, the positions of its set bits.
 static POSITIONS: [[u8; 8]; 256] = {

@@ -9,80 +9,66 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use crate::open_rows::OpenRows;
+use crate::range_loops::{float_range, integer_range};
 use crate::slices::Plan;
 
-macro_rules! integer_range {
-    ($name:ident, $ty:ty, $signed:ty, $lanes:expr, $set:ident, $sub:ident, $cmp:ident) => {
+/// The comparison of a width: a bit for each value inside.
+macro_rules! integer_bits {
+    ($name:ident, $sub:ident, $cmp:ident, $mask:ty) => {
         /// # Safety
-        /// `values.len()` is `64 * words.len()`.
+        /// 64 bytes can be read at `at`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-        pub(crate) unsafe fn $name(
-            values: &[$ty],
-            low: $ty,
-            span: $ty,
-            flip: u64,
-            anew: bool,
-            words: &mut [u64],
-        ) {
-            debug_assert_eq!(values.len(), words.len() * 64);
-            let low = $set(low as $signed);
-            let span = $set(span as $signed);
-            let mut at = values.as_ptr();
-            for word in words {
-                let mut bits = 0u64;
-                for part in 0..64 / $lanes {
-                    // SAFETY: 64 values belong to each word, and `part` stays within them.
-                    let x = unsafe { _mm512_loadu_si512(at.add(part * $lanes).cast()) };
-                    bits |= u64::from($cmp($sub(x, low), span)) << (part * $lanes);
-                }
-                *word = if anew { bits ^ flip } else { *word & (bits ^ flip) };
-                // SAFETY: at most one past the end.
-                at = unsafe { at.add(64) };
-            }
+        #[inline]
+        unsafe fn $name(at: *const __m512i, low: __m512i, span: __m512i) -> $mask {
+            // SAFETY: the caller's promise.
+            $cmp($sub(unsafe { _mm512_loadu_si512(at) }, low), span)
         }
     };
 }
-integer_range!(and_range_u8, u8, i8, 64, _mm512_set1_epi8, _mm512_sub_epi8, _mm512_cmple_epu8_mask);
-integer_range!(and_range_u16, u16, i16, 32, _mm512_set1_epi16, _mm512_sub_epi16, _mm512_cmple_epu16_mask);
-integer_range!(and_range_u32, u32, i32, 16, _mm512_set1_epi32, _mm512_sub_epi32, _mm512_cmple_epu32_mask);
-integer_range!(and_range_u64, u64, i64, 8, _mm512_set1_epi64, _mm512_sub_epi64, _mm512_cmple_epu64_mask);
+integer_bits!(bits_u8, _mm512_sub_epi8, _mm512_cmple_epu8_mask, u64);
+integer_bits!(bits_u16, _mm512_sub_epi16, _mm512_cmple_epu16_mask, u32);
+integer_bits!(bits_u32, _mm512_sub_epi32, _mm512_cmple_epu32_mask, u16);
+integer_bits!(bits_u64, _mm512_sub_epi64, _mm512_cmple_epu64_mask, u8);
+integer_range!("avx512f,avx512bw,avx512dq,avx512vl", and_range_u8, u8, i8, 64, _mm512_set1_epi8, bits_u8);
+integer_range!(
+    "avx512f,avx512bw,avx512dq,avx512vl",
+    and_range_u16,
+    u16,
+    i16,
+    32,
+    _mm512_set1_epi16,
+    bits_u16
+);
+integer_range!(
+    "avx512f,avx512bw,avx512dq,avx512vl",
+    and_range_u32,
+    u32,
+    i32,
+    16,
+    _mm512_set1_epi32,
+    bits_u32
+);
+integer_range!("avx512f,avx512bw,avx512dq,avx512vl", and_range_u64, u64, i64, 8, _mm512_set1_epi64, bits_u64);
 
-macro_rules! float_range {
-    ($name:ident, $ty:ty, $lanes:expr, $load:ident, $set:ident, $cmp:ident) => {
+/// The float comparisons of a width: a bit for each value inside, and one for each NaN.
+macro_rules! float_bits {
+    ($name:ident, $ty:ty, $register:ty, $load:ident, $cmp:ident) => {
         /// # Safety
-        /// `values.len()` is `64 * words.len()`.
+        /// 64 bytes can be read at `at`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-        pub(crate) unsafe fn $name(
-            values: &[$ty],
-            low: $ty,
-            high: $ty,
-            nan: bool,
-            flip: u64,
-            words: &mut [u64],
-        ) {
-            debug_assert_eq!(values.len(), words.len() * 64);
-            let low = $set(low);
-            let high = $set(high);
-            let nan = if nan { u64::MAX } else { 0 };
-            let mut at = values.as_ptr();
-            for word in words {
-                let mut bits = 0u64;
-                for part in 0..64 / $lanes {
-                    // SAFETY: 64 values belong to each word, and `part` stays within them.
-                    let x = unsafe { $load(at.add(part * $lanes)) };
-                    let inside = u64::from($cmp::<_CMP_GE_OQ>(x, low) & $cmp::<_CMP_LE_OQ>(x, high));
-                    let unordered = u64::from($cmp::<_CMP_UNORD_Q>(x, x));
-                    bits |= (inside | (unordered & nan)) << (part * $lanes);
-                }
-                *word &= bits ^ flip;
-                // SAFETY: at most one past the end.
-                at = unsafe { at.add(64) };
-            }
+        #[inline]
+        unsafe fn $name(at: *const $ty, low: $register, high: $register) -> (u64, u64) {
+            // SAFETY: the caller's promise.
+            let x = unsafe { $load(at) };
+            let inside = $cmp::<_CMP_GE_OQ>(x, low) & $cmp::<_CMP_LE_OQ>(x, high);
+            (u64::from(inside), u64::from($cmp::<_CMP_UNORD_Q>(x, x)))
         }
     };
 }
-float_range!(and_range_f32, f32, 16, _mm512_loadu_ps, _mm512_set1_ps, _mm512_cmp_ps_mask);
-float_range!(and_range_f64, f64, 8, _mm512_loadu_pd, _mm512_set1_pd, _mm512_cmp_pd_mask);
+float_bits!(bits_f32, f32, __m512, _mm512_loadu_ps, _mm512_cmp_ps_mask);
+float_bits!(bits_f64, f64, __m512d, _mm512_loadu_pd, _mm512_cmp_pd_mask);
+float_range!("avx512f,avx512bw,avx512dq,avx512vl", and_range_f32, f32, 16, _mm512_set1_ps, bits_f32);
+float_range!("avx512f,avx512bw,avx512dq,avx512vl", and_range_f64, f64, 8, _mm512_set1_pd, bits_f64);
 
 /// The whole 256-entry table lives in four registers: two byte permutations and a blend look up 64 codes.
 ///

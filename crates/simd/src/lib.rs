@@ -51,6 +51,8 @@ mod open_rows;
 mod packed;
 pub mod prefetch;
 pub mod range;
+#[cfg(target_arch = "x86_64")]
+mod range_loops;
 pub mod slices;
 mod small_set;
 pub mod substring;

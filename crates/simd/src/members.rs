@@ -410,8 +410,8 @@ mod tests {
         let words: Vec<u64> = (0..values.len().div_ceil(64))
             .map(|_| match random.below(mix) {
                 0 => u64::MAX,
-                1 => random.next(),
-                2 | 4..8 => random.next() & random.next() & random.next() & random.next(),
+                1 => random.bits(),
+                2 | 4..8 => random.bits() & random.bits() & random.bits() & random.bits(),
                 _ => 0,
             })
             .collect();
@@ -433,9 +433,9 @@ mod tests {
 
     #[test]
     fn clustered_and_scattered_values_of_every_type() {
-        let mut random = Random(3);
+        let mut random = Random::new(3);
         for words in [0usize, 1, 7, 8, 9, 31, 32, 96, 97, 112, 257, 447, 448, 449] {
-            let bits: Vec<u64> = (0..words).map(|_| random.next()).collect();
+            let bits: Vec<u64> = (0..words).map(|_| random.bits()).collect();
             // Past 1,024, values are moved together in several rounds.
             for rows in [0usize, 1, 63, 64, 65, 640, 1000, 2100] {
                 // Steps up to 4 stay in a window, up to 20 leave it now and then, 1000 always.

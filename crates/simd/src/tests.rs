@@ -8,20 +8,7 @@ use crate::indices::append_indices_at;
 use crate::lookup::and_lookup_at;
 use crate::range::{and_float_range_at, and_range_at, range_anew_at};
 use crate::*;
-
-/// A small generator, so that failures repeat.
-pub(crate) struct Random(pub u64);
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
+pub(crate) use random::Random;
 
 fn lengths() -> impl Iterator<Item = usize> {
     [0, 1, 7, 63, 64, 65, 127, 128, 200, 1000, 4096, 4133].into_iter()
@@ -35,12 +22,12 @@ macro_rules! range_test {
     ($name:ident, $ty:ty) => {
         #[test]
         fn $name() {
-            let mut random = Random(41);
+            let mut random = Random::new(41);
             for level in Level::available() {
                 for rows in lengths() {
                     for narrow in [true, false] {
                         let mut value = || -> $ty {
-                            let v = random.next();
+                            let v = random.bits();
                             if narrow { (v % 17) as $ty } else { v as $ty }
                         };
                         let values: Vec<$ty> = (0..rows).map(|_| value()).collect();
@@ -81,7 +68,7 @@ macro_rules! float_test {
     ($name:ident, $ty:ty) => {
         #[test]
         fn $name() {
-            let mut random = Random(43);
+            let mut random = Random::new(43);
             let special = [<$ty>::NAN, <$ty>::INFINITY, <$ty>::NEG_INFINITY, 0.0, -0.0, <$ty>::MAX];
             for level in Level::available() {
                 for rows in lengths() {
@@ -115,12 +102,12 @@ float_test!(range_f32, f32);
 float_test!(range_f64, f64);
 
 fn lookup_test<T: Code>(distinct: usize) {
-    let mut random = Random(distinct as u64 + 1);
+    let mut random = Random::new(distinct as u64 + 1);
     for level in Level::available() {
         for rows in lengths() {
             // Some codes lie past the table: they are never accepted.
             let limit = (distinct as u64 + 3).min(T::MAX.to_u64());
-            let codes: Vec<T> = (0..rows).map(|_| T::truncate(random.next() % (limit + 1))).collect();
+            let codes: Vec<T> = (0..rows).map(|_| T::truncate(random.bits() % (limit + 1))).collect();
             let accept: Vec<bool> = (0..distinct).map(|_| random.below(3) == 0).collect();
             let table = CodeTable::new(accept.iter().copied());
             for negate in [false, true] {
@@ -159,7 +146,7 @@ fn runs_of_accepted_codes() {
 
 #[test]
 fn indices_agree_with_the_bits() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for level in Level::available() {
         for density in [0, 1, 2, 8, 64, 1000] {
             for words in [0usize, 1, 2, 9, 70] {
@@ -182,7 +169,7 @@ fn indices_agree_with_the_bits() {
 
 #[test]
 fn bitmap_ranges_and_batches() {
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     for rows in [1usize, 64, 65, 300, 1000] {
         let bitmap = Bitmap::from_fn(rows, |_| random.below(3) > 0);
         let all: Vec<u32> = (0..rows as u32).filter(|r| bitmap.get(*r as usize)).collect();
@@ -213,7 +200,7 @@ fn bitmap_ranges_and_batches() {
             assert_eq!(got, all, "limit {limit}");
         }
         let shift = random.below(100) as usize;
-        let bits: Vec<u64> = (0..(rows + shift).div_ceil(64)).map(|_| random.next()).collect();
+        let bits: Vec<u64> = (0..(rows + shift).div_ceil(64)).map(|_| random.bits()).collect();
         let (mut with, mut without) = (bitmap.clone(), bitmap.clone());
         with.and_bits(&bits, shift);
         without.and_not_bits(&bits, shift);
@@ -245,7 +232,7 @@ fn bounds_of_numbers() {
 
 #[test]
 fn narrow_and_widen_are_inverse() {
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     for rows in lengths() {
         for step in [1i64, 100, 1_000_000] {
             let base = -5_000_000_000i64;
@@ -266,9 +253,9 @@ fn narrow_and_widen_are_inverse() {
 
 #[test]
 fn a_changed_bit_changes_the_checksum() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for length in [0usize, 1, 8, 9, 255, 256, 257, 5000] {
-        let mut bytes: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+        let mut bytes: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
         let sum = checksum(&bytes);
         for _ in 0..300.min(length * 8) {
             let bit = random.below(length as u64 * 8) as usize;
@@ -300,14 +287,14 @@ fn kernels_run_at_every_level() {
 #[test]
 fn sums_of_few_groups() {
     use crate::groups::sum_few_groups_at;
-    let mut random = Random(57);
+    let mut random = Random::new(57);
     for level in Level::available() {
         for rows in lengths() {
             for count in 0..=FEW_GROUPS {
                 // Some rows are of groups without a sum: they are left out.
                 let groups: Vec<u32> = (0..rows).map(|_| random.below(count as u64 + 3) as u32).collect();
-                let values: Vec<i64> = (0..rows).map(|_| random.next() as i64).collect();
-                let start: Vec<i64> = (0..count).map(|_| random.next() as i64).collect();
+                let values: Vec<i64> = (0..rows).map(|_| random.bits() as i64).collect();
+                let start: Vec<i64> = (0..count).map(|_| random.bits() as i64).collect();
                 let mut got = start.clone();
                 sum_few_groups_at(level, &groups, &values, &mut got);
                 let mut expected = start;
@@ -325,7 +312,7 @@ fn sums_of_few_groups() {
 #[test]
 fn neighbours_that_differ() {
     use crate::groups::differing_neighbours_at;
-    let mut random = Random(58);
+    let mut random = Random::new(58);
     let mut words = vec![];
     for level in Level::available() {
         for rows in lengths() {
@@ -358,7 +345,7 @@ fn neighbours_that_differ() {
 #[test]
 fn masks_of_few_groups() {
     use crate::masked::{group_masks_at, sum_masked_at, sum_masked_codes_at};
-    let mut random = Random(59);
+    let mut random = Random::new(59);
     for level in Level::available() {
         for rows in lengths() {
             for count in 1..=FEW_GROUPS {
@@ -398,7 +385,7 @@ fn masks_of_few_groups() {
                     codes_of!(u32, 10_000_000u32);
                     codes_of!(u32, 1_000_000_000u32);
                     codes_of!(u32, u32::MAX);
-                    let argument: Vec<i64> = (0..rows).map(|_| random.next() as i64 >> 8).collect();
+                    let argument: Vec<i64> = (0..rows).map(|_| random.bits() as i64 >> 8).collect();
                     let mut sums = vec![-3i64; count];
                     let magnitudes = sum_masked_at(level, &argument, &masks, &mut sums);
                     let expected: Vec<i64> = (0..count)
@@ -415,7 +402,7 @@ fn masks_of_few_groups() {
 #[test]
 fn products_under_masks() {
     use crate::masked::sum_masked_products_at;
-    let mut random = Random(67);
+    let mut random = Random::new(67);
     let rises = |base| Line { base, falls: false };
     let falls = |base| Line { base, falls: true };
     for level in Level::available() {
@@ -423,8 +410,8 @@ fn products_under_masks() {
             for groups in 1..=FEW_GROUPS {
                 let mut masks = vec![];
                 for word in 0..rows.div_ceil(64) {
-                    let kept: u64 = random.next() & rows_of_word(rows, word);
-                    let (a, b) = (random.next(), random.next());
+                    let kept: u64 = random.bits() & rows_of_word(rows, word);
+                    let (a, b) = (random.bits(), random.bits());
                     // Row by row one of four groups, others have no rows.
                     let of =
                         |group| [a & b, a & !b, !a & b, !a & !b].get(group).map_or(0, |rows| rows & kept);
@@ -475,7 +462,7 @@ fn products_under_masks() {
 
 #[test]
 fn keys_become_one_index() {
-    let mut random = Random(62);
+    let mut random = Random::new(62);
     for rows in lengths() {
         let mut codes = |last: u64| -> Vec<u8> { (0..rows).map(|_| random.below(last) as u8).collect() };
         let (a, b, c) = (codes(3), codes(7), codes(5));
@@ -494,7 +481,7 @@ fn keys_become_one_index() {
 
 #[test]
 fn products_of_lines() {
-    let mut random = Random(60);
+    let mut random = Random::new(60);
     for rows in lengths() {
         let a: Vec<u32> = (0..rows).map(|_| random.below(1 << 24) as u32).collect();
         let b: Vec<u8> = (0..rows).map(|_| random.below(11) as u8).collect();
@@ -520,7 +507,7 @@ fn products_of_lines() {
 #[test]
 fn every_occurrence_is_found() {
     use crate::substring::find_all_at;
-    let mut random = Random(61);
+    let mut random = Random::new(61);
     for level in Level::available() {
         for rows in lengths() {
             for letters in [2, 4, 200] {
@@ -546,7 +533,7 @@ fn every_occurrence_is_found() {
 #[test]
 fn rows_set_aside_are_the_others() {
     use crate::cells::{SPARE_PLACES, set_aside_at};
-    let mut random = Random(23);
+    let mut random = Random::new(23);
     for level in Level::available() {
         for rows in lengths() {
             let selection = random_words(&mut random, rows);
@@ -565,11 +552,11 @@ fn rows_set_aside_are_the_others() {
 #[test]
 fn words_add_up_in_any_copy_whichever_way_they_are_made() {
     use crate::cells::*;
-    let mut random = Random(29);
+    let mut random = Random::new(29);
     for rows in lengths() {
         let places: Vec<u16> = (0..rows).map(|_| random.below(20) as u16).collect();
-        let a: Vec<u32> = (0..rows).map(|_| random.next() as u32).collect();
-        let b: Vec<u8> = (0..rows).map(|_| random.next() as u8).collect();
+        let a: Vec<u32> = (0..rows).map(|_| random.bits() as u32).collect();
+        let b: Vec<u8> = (0..rows).map(|_| random.bits() as u8).collect();
         let mut words = vec![0; rows];
         first_words(&a, 12, 1, &mut words);
         next_words(&b, 50, &mut words);

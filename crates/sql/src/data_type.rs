@@ -379,7 +379,7 @@ pub(crate) fn shown(name: &TypeName) -> String {
         }
         TypeKind::Struct { .. } | TypeKind::Map(..) | TypeKind::List(_) => {
             let plain = TypeName { kind: kind.clone(), lists: vec![], span: *span };
-            crate::names::quoted(&plain.to_string())
+            types::quote::name(&plain.to_string())
         }
         TypeKind::Union(_) | TypeKind::Enum(_) => {
             TypeName { kind: kind.clone(), lists: vec![], span: *span }.to_string()

@@ -72,11 +72,6 @@ pub(crate) fn several(what: &str, name: &str, first: &str, second: &str) -> Erro
         .with_hint(format!("write the one that is meant in double quotes: \"{first}\""))
 }
 
-/// A schema's name as it stands in a list of them.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,17 +45,17 @@ impl Type {
     }
     /// The type written out, `ENUM('a', 'b')`, without regard to its name.
     pub fn written_labels(self) -> String {
-        let quoted = |label: &String| format!("'{}'", label.replace('\'', "''"));
-        let labels: Vec<String> = self.labels().unwrap_or_default().iter().map(quoted).collect();
+        let labels: Vec<String> =
+            self.labels().unwrap_or_default().iter().map(|label| crate::quote::text(label)).collect();
         format!("ENUM({})", labels.join(", "))
     }
     pub(crate) fn enum_name(self) -> String {
         let Some(given) = self.given_name() else { return self.written_labels() };
         match names::schema_and_name(given) {
             (Some(schema), name) => {
-                format!("{}.{}", crate::nested::identifier(schema), crate::nested::identifier(name))
+                format!("{}.{}", crate::quote::name_if_needed(schema), crate::quote::name_if_needed(name))
             }
-            (None, name) => crate::nested::identifier(name),
+            (None, name) => crate::quote::name_if_needed(name),
         }
     }
 }

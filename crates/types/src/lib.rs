@@ -25,6 +25,7 @@ pub mod logical;
 pub mod names;
 pub mod nested;
 pub mod predicate;
+pub mod quote;
 pub mod referential;
 pub mod sample;
 pub mod statistics;

@@ -232,7 +232,7 @@ mod tests {
                     [3u64, 1000, u64::from(u32::MAX), if width == 4 { u64::from(u32::MAX) } else { u64::MAX }]
                 {
                     let mut pairs: Vec<(u64, u32)> =
-                        (0..count).map(|row| (random.next() % spread.max(1), row as u32)).collect();
+                        (0..count).map(|row| (random.bits() % spread.max(1), row as u32)).collect();
                     if let Some(pair) = pairs.first_mut().filter(|_| spread > 1 << 31) {
                         pair.0 = spread;
                     }
@@ -241,7 +241,7 @@ mod tests {
                     assert_eq!(bytes.len(), length(count, width));
                     let tree = Tree::open(&bytes, count, width, count, true).unwrap();
                     for _ in 0..50 {
-                        let (a, b) = (random.next() % spread, random.next() % spread);
+                        let (a, b) = (random.bits() % spread, random.bits() % spread);
                         let near = pairs.get(random.below(count.max(1) as u64) as usize).map_or(0, |p| p.0);
                         for (low, high) in
                             [(a.min(b), a.max(b)), (near, near), (near, u64::MAX), (0, near), (a, a)]

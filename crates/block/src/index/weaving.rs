@@ -260,7 +260,7 @@ mod tests {
         for bits in 1..=33u32 {
             for rows in [0usize, 1, 63, 64, 65, 511, 512, 513, 2000] {
                 let mask = u64::MAX >> (64 - bits);
-                let codes: Vec<u64> = (0..rows).map(|_| random.next() & mask).collect();
+                let codes: Vec<u64> = (0..rows).map(|_| random.bits() & mask).collect();
                 let narrow: Vec<u32> = codes.iter().map(|code| *code as u32).collect();
                 let values = Values::Codes32(narrow.into());
                 let buffer = |bytes: Vec<u8>| Buffer::from_slice_ref::<u8, _>(bytes.as_slice());
@@ -268,7 +268,7 @@ mod tests {
                 let horizontal = (bits <= FIELD_BITS_MAX)
                     .then(|| Horizontal::open(&buffer(build_horizontal(&codes, bits)), bits, rows).unwrap());
                 for _ in 0..6 {
-                    let (a, b, c) = (random.next() & mask, random.next() & mask, random.next() & mask);
+                    let (a, b, c) = (random.bits() & mask, random.bits() & mask, random.bits() & mask);
                     let (low, high) = (a.min(b), a.max(b));
                     let mut sorted = [a, b, c];
                     sorted.sort_unstable();

@@ -64,7 +64,7 @@ pub(super) fn value(ty: Type, spread: Spread, row: usize, random: &mut Random) -
                 0 => i128::MIN,
                 1 => i128::MAX,
                 2 => 0,
-                _ => i128::from(random.next()) << random.below(64),
+                _ => i128::from(random.bits()) << random.below(64),
             },
             Spread::Rising => row as i128 * 3,
             Spread::One => 42,
@@ -98,7 +98,7 @@ pub(super) fn value(ty: Type, spread: Spread, row: usize, random: &mut Random) -
                 Spread::One => "the only one".to_owned(),
             };
             if ty == Type::Bytea && spread == Spread::Wide {
-                Value::Bytes((0..random.below(20)).map(|_| random.next() as u8).collect())
+                Value::Bytes((0..random.below(20)).map(|_| random.bits() as u8).collect())
             } else {
                 Value::text(&text)
             }
@@ -115,7 +115,7 @@ fn float(spread: Spread, row: usize, random: &mut Random) -> f64 {
         _ => match random.below(10) {
             0 => f64::NAN,
             1 => -0.0,
-            _ => (random.next() as i64) as f64 / 1e10,
+            _ => (random.bits() as i64) as f64 / 1e10,
         },
     }
 }

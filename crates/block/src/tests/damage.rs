@@ -34,13 +34,13 @@ fn rows(count: usize, random: &mut Random) -> Batch {
                     0 => {
                         Value::text(["é", "b", "a longer string than a view holds"][random.below(3) as usize])
                     }
-                    1 => Value::text(&format!("{row} ünique {}", random.next())),
+                    1 => Value::text(&format!("{row} ünique {}", random.bits())),
                     2 => Value::I64(random.below(20) as i64 * 1_000_000_007_000),
                     3 => Value::I32(random.below(100_000) as i32 - 50_000),
                     4 => Value::F64(random.below(5) as f64),
                     5 => Value::Bool(random.below(2) == 0),
-                    6 => Value::I128(i128::from(random.next()) * 1_000_000),
-                    _ => Value::Bytes((0..random.below(5)).map(|_| random.next() as u8).collect()),
+                    6 => Value::I128(i128::from(random.bits()) * 1_000_000),
+                    _ => Value::Bytes((0..random.below(5)).map(|_| random.bits() as u8).collect()),
                 }
             })
             .collect();
@@ -134,7 +134,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
                 // A number where numbers are.
                 let at = place / 8 * 8;
                 let number =
-                    [0, 1, u64::MAX, length, length - 1, 1 << 32, random.next()][random.below(7) as usize];
+                    [0, 1, u64::MAX, length, length - 1, 1 << 32, random.bits()][random.below(7) as usize];
                 if let Some(slot) = bytes.get_mut(at..at + 8) {
                     slot.copy_from_slice(&number.to_le_bytes());
                 }
@@ -284,7 +284,7 @@ fn bytes_that_are_no_block() {
     let mut random = Random::new(6);
     for length in [0usize, 1, 8, 95, 96, 97, 300, 5000] {
         for _ in 0..200 {
-            let mut bytes: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+            let mut bytes: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
             if random.below(2) == 0 && length >= 12 {
                 bytes[..8].copy_from_slice(b"QSBLOCK1");
                 bytes[8..12].copy_from_slice(&1u32.to_le_bytes());
@@ -298,7 +298,7 @@ fn bytes_that_are_no_block() {
 
 #[test]
 fn damage_is_found_where_it_is() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let batch = rows(30_000, &mut random);
     for layout in LAYOUTS {
         let bytes = encoded(&COLUMNS, &[batch.clone()], layout);

@@ -41,7 +41,7 @@ fn codings_are_chosen_by_size() {
     let second =
         coding_of(Type::Timestamp, (0..n).map(|_| Value::I64(random.below(1 << 31) as i64 * 1_000_000)));
     assert!(matches!(second, Coding::Truncated { width: 4, step: 1_000_000, .. }), "{second:?}");
-    let anything = coding_of(Type::BigInt, (0..n).map(|_| Value::I64(random.next() as i64)));
+    let anything = coding_of(Type::BigInt, (0..n).map(|_| Value::I64(random.bits() as i64)));
     assert_eq!(anything, Coding::Plain);
     let flag =
         coding_of(Type::Char(1), (0..n).map(|_| Value::text(["A", "N", "R"][random.below(3) as usize])));
@@ -49,7 +49,7 @@ fn codings_are_chosen_by_size() {
     let clerk =
         coding_of(Type::Char(15), (0..n).map(|_| Value::text(&format!("Clerk#{:09}", random.below(1000)))));
     assert_eq!(clerk, Coding::Dictionary { width: 2, size: 1000 });
-    let comment = coding_of(Type::Text, (0..n).map(|_| Value::text(&format!("comment {}", random.next()))));
+    let comment = coding_of(Type::Text, (0..n).map(|_| Value::text(&format!("comment {}", random.bits()))));
     assert_eq!(comment, Coding::Plain);
     // Clustered: an even sample sees no repetition, the neighbours show it.
     let clustered =
@@ -150,7 +150,7 @@ fn row_estimates_are_near() {
     };
     let key = column(&mut || Value::I64(random.below(1 << 30) as i64), Type::BigInt);
     let mut random = Random::new(9);
-    let name = column(&mut || Value::text(&format!("Customer#{:09}", random.next() >> 40)), Type::Text);
+    let name = column(&mut || Value::text(&format!("Customer#{:09}", random.bits() >> 40)), Type::Text);
     let mut random = Random::new(10);
     let flag = column(&mut || Value::text(["A", "N"][random.below(2) as usize]), Type::Text);
     let batch = Batch::new(vec![key, name, flag], rows);

@@ -66,7 +66,7 @@ fn few_rows_are_listed_in_their_order() {
     let mut random = Random::new(5);
     // Listed as they are, compared, and sorted by digits; of more rows than digits, too.
     for (rows, spread) in [(300u64, 9u64), (40_000, 1 << 20), (40_000, 700), (1_200_000, 1 << 30)] {
-        let numbers: Vec<i64> = (0..rows).map(|_| (random.next() % spread) as i64).collect();
+        let numbers: Vec<i64> = (0..rows).map(|_| (random.bits() % spread) as i64).collect();
         let batch = [Batch::new(vec![Vector::from_i64(Type::BigInt, numbers.clone())], numbers.len())];
         let indices = vec![IndexSpecification { kind: IndexKind::Tree, column: 0 }];
         let options = EncodeOptions { indices, ..LayoutKind::CompressedColumnStore.into() };
@@ -210,7 +210,7 @@ fn indices_beside_a_block_share_its_bytes_and_answer_the_same() {
 fn large(layout: LayoutKind, indices: Vec<IndexSpecification>) -> (Block, Vec<i32>) {
     let mut random = Random::new(9);
     let rows = 200_000;
-    let values: Vec<i32> = (0..rows).map(|_| random.next() as i32).collect();
+    let values: Vec<i32> = (0..rows).map(|_| random.bits() as i32).collect();
     let clustered: Vec<i32> = (0..rows as i32).map(|row| row / 10 * 10 + (row % 10) * 3).collect();
     let vector = |v: &[i32]| Vector::new(Type::Integer, vector::Data::I32(v.to_vec().into()), None);
     let batch = Batch::new(vec![vector(&values), vector(&clustered)], rows);

@@ -8,28 +8,11 @@ mod order;
 mod trees;
 
 use arrow_buffer::Buffer;
+pub(crate) use random::Random;
 use types::{Type, Value};
 use vector::{Batch, Vector};
 
 use crate::{Block, EncodeOptions, IndexKind, IndexSpecification, LayoutKind, encode};
-
-/// A small generator, so that failures repeat.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        (self.next() >> 11) % n
-    }
-}
 
 /// The bytes of a block of one table, in aligned memory that held garbage before.
 pub(crate) fn encoded(

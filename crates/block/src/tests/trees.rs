@@ -97,7 +97,7 @@ fn searches_come_first_and_what_is_decided_is_not_asked_again() {
     let count = 100_000;
     let mut random = Random::new(4);
     let rising = Vector::from_i64(Type::BigInt, (0..count as i64).collect());
-    let anything = Vector::from_i64(Type::BigInt, (0..count).map(|_| random.next() as i64).collect());
+    let anything = Vector::from_i64(Type::BigInt, (0..count).map(|_| random.bits() as i64).collect());
     let batch = [Batch::new(vec![anything, rising], count)];
     let bytes = encoded(&[(Type::BigInt, false); 2], &batch, LayoutKind::CompressedColumnStore);
     let block = Block::open(bytes).unwrap();

@@ -376,7 +376,7 @@ mod tests {
 
     use super::*;
     use crate::BusOptions;
-    use crate::random::Random;
+    use random::Random;
 
     /// Requests from a seed, whole ones and damaged ones, are answered or refused, and leave a bus that works.
     #[test]
@@ -423,9 +423,9 @@ mod tests {
                 for _ in 0..=random.below(3) {
                     let at = random.below(bytes.len() as u64 + 1) as usize;
                     match random.below(3) {
-                        0 => bytes.insert(at, random.next() as u8),
+                        0 => bytes.insert(at, random.bits() as u8),
                         1 => bytes.truncate(at),
-                        _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = random.next() as u8),
+                        _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = random.bits() as u8),
                     }
                 }
             }

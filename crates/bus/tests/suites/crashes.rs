@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use bus::random::Random;
 use bus::{
     Address, Bus, BusOptions, ClientId, Message, MessageType, ReceiveOptions, Role, SendOptions, Table,
     receipts,
 };
 use files::{Fault, FaultKind, FileManager, Loss, SimulatedFiles, read_all};
+use random::Random;
 use types::SqlState;
 
 const KIND: MessageType = MessageType(1);
@@ -250,10 +250,10 @@ fn damaged_files_are_refused_or_cut() {
                 match random.below(4) {
                     0 => bytes[at] ^= 1 << random.below(8),
                     1 => bytes.truncate(at),
-                    2 => bytes.splice(at..at, [random.next() as u8; 8]).for_each(drop),
+                    2 => bytes.splice(at..at, [random.bits() as u8; 8]).for_each(drop),
                     _ => {
                         let end = (at + random.below(64) as usize).min(bytes.len());
-                        bytes[at..end].fill(random.next() as u8);
+                        bytes[at..end].fill(random.bits() as u8);
                     }
                 }
             }

@@ -4,12 +4,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use bus::random::Random;
 use bus::{
     Address, Bus, CancelToken, ClientId, Disconnect, Message, MessageType, Priority, Receipt, ReceiveOptions,
     Role, Scope, SendOptions, Timestamp,
 };
 use files::Loss;
+use random::Random;
 use types::{Result, SqlState};
 
 use crate::reference::{Copy, Reference, Refused};
@@ -183,7 +183,7 @@ impl History {
         let random = &mut self.random;
         let kind = |random: &mut Random| MessageType([1, 1, 1, 0, 2][random.below(5) as usize]);
         let messages: Vec<Message> = (0..[1, 1, 1, 2, 5, 0][random.below(6) as usize])
-            .map(|_| Message::new(kind(random), vec![random.next() as u8; random.below(60) as usize]))
+            .map(|_| Message::new(kind(random), vec![random.bits() as u8; random.below(60) as usize]))
             .collect();
         let listed: Vec<ClientId> =
             (0..random.below(4)).filter_map(|_| Self::pick(random, &self.known)).collect();

@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bus::random::Random;
 use bus::service::{RemoteBus, Server};
 use bus::{Address, Bus, BusOptions, Message, MessageType, ReceiveOptions, SendOptions, Wait};
 use files::SimulatedFiles;
+use random::Random;
 use types::SqlState;
 
 const KIND: MessageType = MessageType(1);
@@ -52,7 +52,7 @@ fn strangers_change_nothing() {
     let mut random = Random::new(1);
     for round in 0..60 {
         let mut stream = TcpStream::connect(server.address()).unwrap();
-        let mut bytes: Vec<u8> = (0..random.below(3000)).map(|_| random.next() as u8).collect();
+        let mut bytes: Vec<u8> = (0..random.below(3000)).map(|_| random.bits() as u8).collect();
         if round % 2 == 0 {
             bytes.splice(0..0, *b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use bus::random::Random;
 use bus::{
     Address, Bus, ClientId, Message, MessageType, Priority, ReceiveOptions, Received, Role, Scope,
     SendOptions, Wait, receipts,
 };
+use random::Random;
 
 use crate::tiers::{Place, Tier};
 

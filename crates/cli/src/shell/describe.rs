@@ -4,6 +4,7 @@
 //! SQL resolves them, temporary tables first; a name with several parts may begin with a schema or with a database.
 
 use engine::{Error, Result, ResultSet, Session, Value};
+use types::quote;
 
 /// A result as text, row by row; NULL is `None`.
 fn rows(session: &Session, query: &str) -> Result<Vec<Vec<Option<String>>>> {
@@ -24,10 +25,6 @@ fn number(row: &[Option<String>], at: usize) -> u64 {
     cell(row, at).parse().unwrap_or(0)
 }
 
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
 /// Which relation a name means, as a condition on a list of them: temporary tables hide those of the default schema.
 fn wanted(name: &str, column: &str) -> String {
     let folded = |part: &str| match part.strip_prefix('"').and_then(|p| p.strip_suffix('"')) {
@@ -35,26 +32,26 @@ fn wanted(name: &str, column: &str) -> String {
         None => part.to_lowercase(),
     };
     let parts: Vec<String> = name.split('.').map(folded).collect();
-    let schema = |name: &str| quoted(if name == "public" { "main" } else { name });
+    let schema = |name: &str| quote::text(if name == "public" { "main" } else { name });
     match parts.as_slice() {
         [database, within, name] => format!(
             "database_name = {} AND schema_name = {} AND {column} = {}",
-            quoted(database),
+            quote::text(database),
             schema(within),
-            quoted(name)
+            quote::text(name)
         ),
         // The database in use has such a schema, or there is a database of that name.
         [within, name] => format!(
             "(database_name = current_database() AND schema_name = {0} OR database_name = {1} AND schema_name = 'main' \
              OR schema_name = 'temp' AND schema_name = {0}) AND {column} = {2}",
             schema(within),
-            quoted(within),
-            quoted(name)
+            quote::text(within),
+            quote::text(name)
         ),
         _ => format!(
             "(database_name = current_database() AND schema_name IN ('main', current_schema()) \
              OR schema_name = 'temp') AND {column} = {}",
-            quoted(&folded(name))
+            quote::text(&folded(name))
         ),
     }
 }
@@ -129,8 +126,8 @@ pub fn describe(session: &Session, name: &str) -> Result<String> {
 fn comments(session: &Session, schema: &str, table: &str) -> Result<Vec<Vec<Option<String>>>> {
     let query = format!(
         "SELECT comment FROM quickstep_columns() WHERE schema_name = {} AND table_name = {} ORDER BY column_index",
-        quoted(schema),
-        quoted(table)
+        quote::text(schema),
+        quote::text(table)
     );
     rows(session, &query)
 }
@@ -144,8 +141,8 @@ fn constraints(session: &Session, schema: &str, table: &str) -> Result<String> {
              WHERE schema_name = {} AND table_name = {} \
              GROUP BY constraint_name, constraint_type, referenced_table \
              ORDER BY constraint_type <> 'PRIMARY KEY', constraint_type DESC, constraint_name",
-            quoted(schema),
-            quoted(table)
+            quote::text(schema),
+            quote::text(table)
         ),
     )?;
     let line = |row: &Vec<Option<String>>| {

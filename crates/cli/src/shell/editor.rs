@@ -12,6 +12,7 @@ use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
+use types::quote;
 
 use super::commands;
 use super::lexer::{self, Kind, Token, tokens};
@@ -139,8 +140,8 @@ impl SqlHelper {
             let shared = engine::settings::shared().map(|(name, _)| name.to_owned());
             return (start, names.chain(shared).collect());
         }
-        let tables = snapshot.tables().map(|t| named(&t.name));
-        let schemas = snapshot.schemas().keys().map(|s| named(s));
+        let tables = snapshot.tables().map(|t| quote::name_if_needed(&t.name));
+        let schemas = snapshot.schemas().keys().map(|s| quote::name_if_needed(s));
         let after_command = super::is_command(before);
         if after_command
             || matches!(last.as_str(), "FROM" | "JOIN" | "INTO" | "TABLE" | "COPY" | "REFERENCES")
@@ -155,7 +156,9 @@ impl SqlHelper {
         let columns = snapshot
             .tables()
             .filter(|t| mentioned.iter().any(|w| w.trim_matches('"').eq_ignore_ascii_case(&t.name)))
-            .flat_map(|t| t.columns.fields().iter().map(|f| named(&f.name)).collect::<Vec<_>>());
+            .flat_map(|t| {
+                t.columns.fields().iter().map(|f| quote::name_if_needed(&f.name)).collect::<Vec<_>>()
+            });
         (start, keywords.chain(columns).chain(tables).collect())
     }
 
@@ -164,7 +167,7 @@ impl SqlHelper {
         let name = name.trim_matches('"');
         let snapshot = self.database.catalog().snapshot();
         if let Some(schema) = snapshot.schemas().get(&name.to_ascii_lowercase()) {
-            return schema.tables.keys().map(|t| named(t)).collect();
+            return schema.tables.keys().map(|t| quote::name_if_needed(t)).collect();
         }
         let words: Vec<&str> = tokens(line)
             .iter()
@@ -182,17 +185,10 @@ impl SqlHelper {
             _ => None,
         });
         let table = snapshot.find(None, &name.to_ascii_lowercase()).or(aliased);
-        table.map_or_else(Vec::new, |t| t.columns.fields().iter().map(|f| named(&f.name)).collect())
+        table.map_or_else(Vec::new, |t| {
+            t.columns.fields().iter().map(|f| quote::name_if_needed(&f.name)).collect()
+        })
     }
-}
-
-/// A name as it has to be typed.
-fn named(name: &str) -> String {
-    let plain = name
-        .chars()
-        .enumerate()
-        .all(|(at, c)| c == '_' || c.is_ascii_lowercase() || (at > 0 && c.is_ascii_digit()));
-    if plain && !name.is_empty() { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 #[cfg(test)]

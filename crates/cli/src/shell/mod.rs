@@ -36,6 +36,7 @@ use rustyline::config::BellStyle;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor};
+use types::quote;
 
 use crate::arguments::{Arguments, Format};
 use crate::output::{self, Layout, Lines, PLAIN, Style};
@@ -264,7 +265,7 @@ impl<'a> Shell<'a> {
                 self.execute(&explained(&statement, analyze))?;
             }
             Command::CopyIn { table, path } => {
-                self.execute(&format!("COPY {table} FROM '{}'", path.replace('\'', "''")))?;
+                self.execute(&format!("COPY {table} FROM {}", quote::text(&path)))?;
             }
             Command::CopyOut { query, path } => self.copy_out(&query, &path, text)?,
             Command::Run(path) => self.run_file(PathBuf::from(path))?,

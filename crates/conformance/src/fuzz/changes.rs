@@ -17,10 +17,10 @@ use types::{SqlState, Type, Value};
 
 use super::expressions::{Column, Generator};
 use super::judge::{Outcome, Rows, Verdict, compare};
-use super::random::Random;
 use super::round::{actual, rows_of};
 use super::tables::FuzzTable;
 use super::tree::Family;
+use random::Random;
 
 /// A statement, the table it changes, and the query for what that has afterwards.
 #[derive(Clone, Debug)]

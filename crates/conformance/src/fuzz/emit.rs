@@ -9,11 +9,11 @@ use serde_json::{Value as Json, json};
 use types::{Error, Result, Type, Value};
 
 use super::queries::{random_query, rewrite_query};
-use super::random::Random;
 use super::rewrites::twins;
 use super::round::{rows_of, session_with};
 use super::tables::{random_tables, rewrite_tables};
 use crate::configuration::Configuration;
+use random::Random;
 
 /// A result with more rows is left out: comparing it costs more than it tells.
 const ROWS_MAX: usize = 5_000;

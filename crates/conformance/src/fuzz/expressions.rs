@@ -5,9 +5,9 @@
 //! whole numbers and decimals, averages of decimals, casts of floats to whole numbers, negative positions in strings,
 //! BYTEA, UUID, intervals as values, backslashes in patterns.
 
-use super::random::Random;
 use super::tables::{FuzzTable, literal, random_value};
 use super::tree::{Expr, Family, Piece};
+use random::Random;
 
 /// A column that generated expressions may read.
 #[derive(Clone, Debug)]

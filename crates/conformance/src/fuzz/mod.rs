@@ -1,7 +1,6 @@
 //! The query fuzzer: random tables and random typed queries, run by the engine under many configurations and by the
 //! reference interpreter, and compared.
 //!
-//! * `random`: the seeded source of every choice, so that a seed repeats a case exactly
 //! * `tables`: random schemas and rows, as values for the reference and as SQL for the engine
 //! * `tree`: queries as trees that print themselves, and the smaller trees that a failing one is reduced to
 //! * `expressions`, `calls`, `nested`, `queries`: what is generated
@@ -22,7 +21,6 @@ mod expressions;
 pub mod judge;
 mod nested;
 pub mod queries;
-pub mod random;
 pub mod reduce;
 pub mod rewrites;
 pub mod round;

@@ -6,9 +6,9 @@
 //! `emit`.
 
 use super::expressions::{Column, Generator};
-use super::random::Random;
 use super::tables::FuzzTable;
 use super::tree::{Expr, Family, FromItem, Piece, Query, Relation, Select};
+use random::Random;
 
 /// A random query over the tables. The flag says whether rounding may depend on the order of rows.
 pub fn random_query(random: &mut Random, tables: &[FuzzTable], portable: bool) -> (Query, bool) {

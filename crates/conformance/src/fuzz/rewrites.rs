@@ -248,8 +248,8 @@ impl Generator<'_> {
 mod tests {
     use super::*;
     use crate::fuzz::queries::rewrite_query;
-    use crate::fuzz::random::Random;
     use crate::fuzz::tables::rewrite_tables;
+    use random::Random;
 
     #[test]
     fn twins_have_no_volatile_call() {

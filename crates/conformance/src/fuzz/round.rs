@@ -14,13 +14,13 @@ use types::{Error, Result, SqlState, Type, Value};
 use super::changes::{judge_change, random_change};
 use super::judge::{Outcome, Verdict, compare};
 use super::queries::random_query;
-use super::random::Random;
 use super::reduce;
 use super::rewrites::SEQUENCE;
 use super::rules;
 use super::tables::{FuzzRelations, FuzzTable, for_reference, random_tables};
 use super::tree::Query;
 use crate::configuration::Configuration;
+use random::Random;
 
 /// What a run of the fuzzer does for each seed.
 #[derive(Clone, Debug)]

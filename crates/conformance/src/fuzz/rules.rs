@@ -11,7 +11,6 @@ use types::{Result, SqlState};
 
 use super::judge::{Verdict, compare};
 use super::queries::rewrite_query;
-use super::random::Random;
 use super::reduce;
 use super::rewrites::twins;
 use super::round::{
@@ -20,6 +19,7 @@ use super::round::{
 };
 use super::tables::rewrite_tables;
 use crate::configuration::{self, Configuration};
+use random::Random;
 
 /// What a run of the rewrite fuzzer does for each seed.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use types::interval::Interval;
 use types::time_tz::TimeTz;
 use types::{Error, Field, Result, Schema, Type, Value, datetime, decimal};
 
-use super::random::Random;
 use super::tree::Family;
+use random::Random;
 
 /// A table with all its rows, from which both the engine and the reference are loaded.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use block::{EncodeOptions, IndexSpecification};
 use catalog::{LayoutKind, StoredBlock, Table, TableData};
 use types::Result;
+use types::quote;
 use vector::Batch;
 
 use crate::database::Shared;
@@ -64,47 +65,32 @@ impl Design {
         }
         if self.sorted_by != from.sorted_by {
             let sort = self.sorted_by.map_or("none".to_owned(), column);
-            options.push(format!("sort = '{}'", sort.replace('\'', "''")));
+            options.push(format!("sort = {}", quote::text(&sort)));
         }
         if !options.is_empty() {
             statements.push(format!("ALTER TABLE {name} SET ({})", options.join(", ")));
         }
         for index in self.indices.iter().filter(|index| !from.indices.contains(index)) {
-            let column = quoted(&column(index.column));
+            let column = quote::name_if_needed(&column(index.column));
             statements.push(format!("CREATE INDEX ON {name} USING {} ({column})", index.kind.name()));
         }
         statements.join("; ")
     }
 }
 
-/// Words that are no names without quotes (PostgreSQL 15, appendix C: the reserved ones).
-const RESERVED: &str = " all analyse analyze and any array as asc asymmetric authorization binary both case cast check \
-    collate collation column concurrently constraint create cross current_catalog current_date current_role \
-    current_schema current_time current_timestamp current_user default deferrable desc distinct do else end except \
-    false fetch for foreign freeze from full grant group having ilike in initially inner intersect into is isnull \
-    join lateral leading left like limit localtime localtimestamp natural not notnull null offset on only or order \
-    outer overlaps placing primary references returning right select session_user similar some symmetric \
-    tablesample table then to trailing true union unique user using variadic verbose when where window with ";
-
-/// A name as SQL takes it: in quotes where it needs them.
-pub(super) fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        && !RESERVED.contains(&format!(" {name} "));
-    match plain {
-        true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
-    }
-}
-
 /// A table's name as SQL takes it.
 pub(super) fn named(table: &Table) -> String {
     if let (Some(_), Some((database, schema))) = (catalog::mount_of(table.id), table.schema.split_once('.')) {
-        return format!("{}.{}.{}", quoted(database), quoted(schema), quoted(&table.name));
+        return format!(
+            "{}.{}.{}",
+            quote::name_if_needed(database),
+            quote::name_if_needed(schema),
+            quote::name_if_needed(&table.name)
+        );
     }
     match table.schema.as_str() {
-        catalog::DEFAULT_SCHEMA | catalog::TEMPORARY_SCHEMA => quoted(&table.name),
-        schema => format!("{}.{}", quoted(schema), quoted(&table.name)),
+        catalog::DEFAULT_SCHEMA | catalog::TEMPORARY_SCHEMA => quote::name_if_needed(&table.name),
+        schema => format!("{}.{}", quote::name_if_needed(schema), quote::name_if_needed(&table.name)),
     }
 }
 
@@ -188,22 +174,4 @@ fn holding(table: &Arc<Table>, data: TableData) -> Arc<Table> {
     let mut sampled = Table::clone(table);
     sampled.data = Arc::new(data);
     Arc::new(sampled)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn names_are_quoted_where_they_need_it() {
-        for (name, expected) in [
-            ("lineitem", "lineitem"),
-            ("a_1", "a_1"),
-            ("1a", "\"1a\""),
-            ("order", "\"order\""),
-            ("A\"b", "\"A\"\"b\""),
-        ] {
-            assert_eq!(quoted(name), expected);
-        }
-    }
 }

@@ -100,7 +100,7 @@ impl BulkInsert {
         }
         let names = (0..described.rows()).filter(filled).filter_map(|row| {
             let name = described.value(row, NAME);
-            name.as_text().map(crate::export::quoted)
+            name.as_text().map(types::quote::name)
         });
         Ok(names.collect::<Vec<_>>().join(", "))
     }

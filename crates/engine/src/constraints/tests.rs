@@ -3,24 +3,13 @@
 use std::collections::HashSet;
 
 use pool::{LayoutKind, Pool};
+use random::Random;
 use types::{Error, Field, SqlState, Type};
 use vector::{Batch, Vector};
 
 use super::references::check_references;
 use super::unique::{Unique, find_duplicate};
 use super::*;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % n
-    }
-}
 
 fn value(ty: Type, n: u64) -> Value {
     match ty {
@@ -82,7 +71,7 @@ const KEYS: &[&[Type]] = &[
 #[test]
 fn duplicates_are_found_as_by_comparing_all() {
     let pool = Pool::new(memory::Budget::unlimited());
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let (mut found, mut clean) = (0, 0);
     for round in 0..400 {
         let types = KEYS[round % KEYS.len()];
@@ -126,7 +115,7 @@ fn duplicates_are_found_as_by_comparing_all() {
 #[test]
 fn orphans_are_found_as_by_comparing_all() {
     let pool = Pool::new(memory::Budget::unlimited());
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     let (mut broken, mut sound) = (0, 0);
     let pairs: Vec<(Vec<Type>, Vec<Type>)> = KEYS
         .iter()

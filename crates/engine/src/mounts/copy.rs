@@ -1,12 +1,13 @@
 //! COPY FROM DATABASE: everything of one database into another.
 
 use catalog::Snapshot;
+use types::quote;
 use types::{Error, Result, SqlState};
 
 use super::Places;
 use super::names::unknown_database;
 use crate::Session;
-use crate::export::{afterwards, definitions, quoted};
+use crate::export::{afterwards, definitions};
 use crate::result::ResultSet;
 
 /// What stands before a relation's name in a text that is bound under any search path.
@@ -15,8 +16,8 @@ pub(crate) fn absolute(snapshot: &Snapshot, schema: &str) -> String {
         || snapshot.database_of(schema).0.is_some()
         || schema == catalog::TEMPORARY_SCHEMA;
     match plain {
-        true => quoted(schema),
-        false => format!("{}.{}", quoted(super::MAIN), quoted(schema)),
+        true => quote::name(schema),
+        false => format!("{}.{}", quote::name(super::MAIN), quote::name(schema)),
     }
 }
 
@@ -63,13 +64,13 @@ impl Session {
         tables.sort_by_key(|table| table.id);
         let name_in = |database: &Option<String>, schema: &str, name: &str| {
             let database = database.as_deref().unwrap_or(super::MAIN);
-            format!("{}.{}.{}", quoted(database), quoted(schema), quoted(name))
+            format!("{}.{}.{}", quote::name(database), quote::name(schema), quote::name(name))
         };
         for table in tables.iter().filter(|table| !schema_only && table.rows() > 0) {
             let fields = table.columns.fields().iter().zip(&table.attributes);
             let given: Vec<String> = fields
                 .filter(|(_, attributes)| attributes.generated.is_none())
-                .map(|(field, _)| quoted(&field.name))
+                .map(|(field, _)| quote::name(&field.name))
                 .collect();
             let given = given.join(", ");
             run(&format!(

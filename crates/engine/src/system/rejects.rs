@@ -5,6 +5,7 @@
 //! first.
 
 use plan::{FileFormat, FileSource};
+use types::quote;
 use types::{Error, Field, Result, SqlState, Value};
 
 use super::{count, maybe, nullable, number, text};
@@ -62,12 +63,12 @@ pub(crate) fn check_noted(source: &FileSource) -> Result<()> {
 
 /// The table of a log.
 pub(crate) fn view(name: &str) -> sql::ViewInfo {
-    let quoted = name.replace('\'', "''");
+    let quoted = quote::text(name);
     sql::ViewInfo {
         columns: vec![],
         schema: None,
         text: format!(
-            "SELECT scan, file, line, byte, column_name, text, cause FROM quickstep_rejects() WHERE table_name = '{quoted}'"
+            "SELECT scan, file, line, byte, column_name, text, cause FROM quickstep_rejects() WHERE table_name = {quoted}"
         ),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use catalog::{Snapshot, Table, TableId, WIDE_NODES_MAX, WideTable};
+use types::quote;
 use types::{Error, Field, Result, SqlState, Type};
 
 /// A wide table's definition.
@@ -13,10 +14,6 @@ pub(crate) struct Flattened {
     pub wide: WideTable,
     /// Names and types of its columns.
     pub fields: Vec<Field>,
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn table(snapshot: &Snapshot, id: TableId) -> Result<&Table> {
@@ -126,7 +123,7 @@ impl Columns {
 pub(crate) fn query(snapshot: &Snapshot, wide: &WideTable, fields: &[Field]) -> Result<String> {
     let column = |node: usize, column: usize| -> Result<String> {
         let name = &table(snapshot, wide.nodes[node].table)?.columns.fields()[column].name;
-        Ok(format!("n{node}.{}", quoted(name)))
+        Ok(format!("n{node}.{}", quote::name(name)))
     };
     let mut origins: Vec<Option<String>> = vec![None; fields.len()];
     for (at, node) in wide.nodes.iter().enumerate() {
@@ -140,13 +137,13 @@ pub(crate) fn query(snapshot: &Snapshot, wide: &WideTable, fields: &[Field]) -> 
     let listed: Option<Vec<String>> = origins
         .into_iter()
         .zip(fields)
-        .map(|(origin, field)| origin.map(|origin| format!("{origin} AS {}", quoted(&field.name))))
+        .map(|(origin, field)| origin.map(|origin| format!("{origin} AS {}", quote::name(&field.name))))
         .collect();
     let listed = listed.ok_or_else(|| Error::internal("a column of a wide table is no table's"))?;
     let mut text = format!("SELECT {}", listed.join(", "));
     for (at, node) in wide.nodes.iter().enumerate() {
         let base = table(snapshot, node.table)?;
-        let name = format!("{}.{}", crate::mounts::absolute(snapshot, &base.schema), quoted(&base.name));
+        let name = format!("{}.{}", crate::mounts::absolute(snapshot, &base.schema), quote::name(&base.name));
         if at == 0 {
             let _ = write!(text, " FROM {name} AS n0");
             continue;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use catalog::{ColumnAttributes, NewTable, SealedBlock, Snapshot, Table, TableData, TableId, TableIndex};
 use plan::Statement;
 use plan::statement::{IfExists, ObjectName};
+use types::quote;
 use types::{Error, Result, Schema, SqlState, Type};
 
 use crate::Session;
@@ -323,10 +324,9 @@ fn root(tables: &[Arc<Table>], of: &str) -> Result<Arc<Table>> {
 /// CREATE WIDE TABLE of a table that is there, for EXPORT DATABASE.
 pub(crate) fn definition(snapshot: &Snapshot, table: &Table) -> Option<String> {
     let wide = table.wide.as_ref()?;
-    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     let name = |id: TableId| {
         let table = snapshot.table_by_id(id)?;
-        Some(format!("{}.{}", quoted(&table.schema), quoted(&table.name)))
+        Some(quote::qualified(&table.schema, &table.name))
     };
     let from = match &wide.only {
         None => name(wide.fact())?,
@@ -337,14 +337,13 @@ pub(crate) fn definition(snapshot: &Snapshot, table: &Table) -> Option<String> {
     };
     let options = &table.options;
     let mut text = format!(
-        "CREATE WIDE TABLE {}.{} FROM {from} WITH (layout = '{}', block_size = {}",
-        quoted(&table.schema),
-        quoted(&table.name),
+        "CREATE WIDE TABLE {} FROM {from} WITH (layout = '{}', block_size = {}",
+        quote::qualified(&table.schema, &table.name),
         options.layout.name(),
         options.block_bytes
     );
     if let Some(column) = options.sorted_by {
-        let _ = write!(text, ", sort = '{}'", table.columns.fields()[column].name.replace('\'', "''"));
+        let _ = write!(text, ", sort = {}", quote::text(&table.columns.fields()[column].name));
     }
     text.push_str(");\n");
     Some(text)

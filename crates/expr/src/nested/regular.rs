@@ -271,27 +271,8 @@ fn part(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
             out.push_null();
             continue;
         };
-        if n < 1 {
-            return Err(invalid(format!("invalid value for parameter \"n\": {n}")));
-        }
-        let group = usize::try_from(group)
-            .map_err(|_| invalid(format!("invalid value for parameter \"subexpr\": {group}")))?;
-        let (mut left, mut found) = (n, None);
-        let from = byte_of(given, start)?;
-        let (pattern, flags) = known.get(pattern, flags)?;
-        if flags.global {
-            return Err(invalid("regexp_substr() does not support the \"global\" option"));
-        }
-        if let Some(from) = from {
-            pattern.each(given, from, |groups| {
-                left -= 1;
-                if left == 0 {
-                    found = groups.get(group).copied().flatten();
-                }
-                left > 0
-            })?;
-        }
-        match found {
+        let wanted = Nth { function: "regexp_substr", start, n, group };
+        match wanted.find(given, pattern, flags, &mut known)? {
             Some((start, end)) => out.push_bytes(&given.as_bytes()[start..end]),
             None => out.push_null(),
         }
@@ -404,6 +385,52 @@ fn byte_of(given: &str, character: i64) -> Result<Option<usize>> {
     Ok(places.into_iter().nth(skipped))
 }
 
+/// Which of a pattern's matches is wanted, and which group of it.
+struct Nth {
+    /// The function that asks, for errors.
+    function: &'static str,
+    /// The character from which on matches count, from 1.
+    start: i64,
+    /// The match, from 1.
+    n: i64,
+    /// The group; 0 is the whole match.
+    group: i64,
+}
+
+impl Nth {
+    /// The bytes of the group; `None` where there is no such match, or the group is not in it.
+    fn find(
+        &self,
+        given: &str,
+        pattern: &str,
+        flags: &str,
+        known: &mut Known,
+    ) -> Result<Option<(usize, usize)>> {
+        let Nth { function, start, n, group } = *self;
+        if n < 1 {
+            return Err(invalid(format!("invalid value for parameter \"n\": {n}")));
+        }
+        let group = usize::try_from(group)
+            .map_err(|_| invalid(format!("invalid value for parameter \"subexpr\": {group}")))?;
+        let from = byte_of(given, start)?;
+        let (pattern, flags) = known.get(pattern, flags)?;
+        if flags.global {
+            return Err(invalid(format!("{function}() does not support the \"global\" option")));
+        }
+        let (mut left, mut found) = (n, None);
+        if let Some(from) = from {
+            pattern.each(given, from, |groups| {
+                left -= 1;
+                if left == 0 {
+                    found = groups.get(group).copied().flatten();
+                }
+                left > 0
+            })?;
+        }
+        Ok(found)
+    }
+}
+
 /// `regexp_count(text, pattern [, start [, flags]])`.
 fn count(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
     let mut known = Known::default();
@@ -446,29 +473,11 @@ fn place(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
             places.push(None);
             continue;
         };
-        if n < 1 {
-            return Err(invalid(format!("invalid value for parameter \"n\": {n}")));
-        }
         if !(0..=1).contains(&end) {
             return Err(invalid(format!("invalid value for parameter \"endoption\": {end}")));
         }
-        let group = usize::try_from(group)
-            .map_err(|_| invalid(format!("invalid value for parameter \"subexpr\": {group}")))?;
-        let (mut left, mut found) = (n, None);
-        let from = byte_of(given, start)?;
-        let (pattern, flags) = known.get(pattern, flags)?;
-        if flags.global {
-            return Err(invalid("regexp_instr() does not support the \"global\" option"));
-        }
-        if let Some(from) = from {
-            pattern.each(given, from, |groups| {
-                left -= 1;
-                if left == 0 {
-                    found = groups.get(group).copied().flatten();
-                }
-                left > 0
-            })?;
-        }
+        let wanted = Nth { function: "regexp_instr", start, n, group };
+        let found = wanted.find(given, pattern, flags, &mut known)?;
         let byte = found.map(|(from, to)| if end == 1 { to } else { from });
         places.push(Some(byte.map_or(0, |byte| given[..byte].chars().count() as i64 + 1)));
     }

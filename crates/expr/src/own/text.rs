@@ -8,6 +8,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use types::quote;
 use types::{Result, SqlState, Type, Value};
 
 use super::declare::*;
@@ -52,7 +53,7 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "quote_ident('My table')",
             "\"My table\"",
         ),
-        |a| Ok(Value::text(&quoted_name(a.text(0)?))),
+        |a| Ok(Value::text(&quote::name_if_needed(a.text(0)?))),
     ),
     own(
         "quote_literal",
@@ -129,23 +130,8 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
 ];
 
 fn quoted(text: &str) -> String {
-    let doubled = text.replace('\'', "''");
-    if text.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
-}
-
-fn quoted_name(name: &str) -> String {
-    let plain = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b == b'_')
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-    // Words that cannot be names unquoted.
-    const RESERVED: [&str; 24] = [
-        "all", "and", "any", "as", "asc", "case", "cast", "desc", "distinct", "else", "end", "from", "group",
-        "having", "in", "limit", "not", "null", "or", "order", "select", "table", "union", "where",
-    ];
-    if plain && !RESERVED.contains(&name) {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
+    let literal = quote::text(text);
+    if text.contains('\\') { format!("E{}", literal.replace('\\', "\\\\")) } else { literal }
 }
 
 fn padded(text: String, width: usize, left: bool) -> String {
@@ -229,7 +215,7 @@ fn format(a: &Arguments<'_>) -> Result<Value> {
                 ));
             }
             ('s', value) => shown(value, a.types[next]),
-            ('I', value) => quoted_name(&shown(value, a.types[next])),
+            ('I', value) => quote::name_if_needed(&shown(value, a.types[next])),
             (_, value) => quoted(&shown(value, a.types[next])),
         };
         out.push_str(&padded(text, width, left));

@@ -1,5 +1,6 @@
 //! Packed files read as the bytes they were made of, and damaged ones are refused.
 use super::*;
+use random::Random;
 
 #[derive(Debug)]
 struct Bytes(Vec<u8>);
@@ -19,18 +20,9 @@ impl FileReader for Bytes {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % bound
-    }
-}
-
 /// A head, a text, rising offsets (with three bytes behind them), noise, codes of few values; and where they begin.
 fn extents() -> (Vec<u8>, Vec<usize>) {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut bytes: Vec<u8> = (0..9000).map(|at| (at % 251) as u8).collect();
     let mut cuts = vec![bytes.len()];
     let words = ["carefully", " final", " deposits", " sleep", " furiously", ", quick", "ly the"];
@@ -71,7 +63,7 @@ fn every_range_comes_back() {
         }
         assert_eq!(reader.bytes(), bytes.len() as u64);
         assert_eq!(reader.contents().unwrap(), bytes);
-        let mut random = Random(3);
+        let mut random = Random::new(3);
         for _ in 0..300 {
             let from = random.below(bytes.len());
             let to = from + random.below((bytes.len() - from).min(700_000) + 1);
@@ -89,7 +81,7 @@ fn every_range_comes_back() {
 
 #[test]
 fn what_does_not_shrink_is_not_packed() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let noise: Vec<u8> = (0..500_000).map(|_| random.below(256) as u8).collect();
     assert_eq!(pack(&noise, 100, &[100, 400_000], Packing::Small), None);
     assert_eq!(pack(&extents().0, 100, &[], Packing::None), None);
@@ -109,7 +101,7 @@ fn damaged_bytes_are_errors_or_other_bytes() {
     let good = pack(&bytes, 9000, &cuts, Packing::Small).unwrap();
     let count = u32::from_le_bytes(good[12..16].try_into().unwrap()) as usize;
     let directory = HEADER_BYTES + count * ENTRY_BYTES;
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let (mut refused, mut unreadable, mut other) = (0, 0, 0);
     for round in 0..600 {
         let mut damaged = good.clone();

@@ -9,32 +9,13 @@
 //! kept whole. After a sync that failed, what it should have saved is decided at once: nothing may count on a later
 //! sync to save it.
 
+use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Fault, FaultKind, Operation, Owner};
 
 /// What a disk writes whole.
 const SECTOR: usize = 512;
-
-/// SplitMix64 (Steele, Lea, Flood, 2014).
-#[derive(Clone, Debug)]
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-    fn coin(&mut self) -> bool {
-        self.next() & 1 == 1
-    }
-}
 
 #[derive(Clone, Debug)]
 pub(super) enum Change {
@@ -109,13 +90,13 @@ impl Contents {
 
     fn tear(&mut self, change: Change, random: &mut Random) {
         match change {
-            Change::Cut(_) if random.coin() => {}
+            Change::Cut(_) if random.chance(50) => {}
             Change::Cut(_) => apply(&change, &mut self.stable),
             Change::Write { at, bytes } => {
                 let mut from = 0;
                 while from < bytes.len() {
                     let to = bytes.len().min((at + from) / SECTOR * SECTOR + SECTOR - at);
-                    if random.coin() {
+                    if random.chance(50) {
                         let sector = bytes[from..to].to_vec();
                         apply(&Change::Write { at: at + from, bytes: sector }, &mut self.stable);
                     }
@@ -197,7 +178,7 @@ impl Disk {
             stable: Names::default(),
             unsynced: Vec::new(),
             faults: Vec::new(),
-            random: Random(seed),
+            random: Random::new(seed),
             lost: false,
             operations: 0,
             owner: None,
@@ -262,7 +243,7 @@ impl Disk {
                 Survival::Nothing => false,
                 Survival::Everything => true,
                 Survival::Prefix(whole) => *seen < whole,
-                Survival::Any => random.coin(),
+                Survival::Any => random.chance(50),
             };
             *seen += 1;
             if kept {
@@ -285,13 +266,13 @@ impl Disk {
             live: self.live.clone(),
             stable: self.stable.clone(),
             unsynced: self.unsynced.clone(),
-            ..Disk::new(self.random.next())
+            ..Disk::new(self.random.bits())
         }
     }
 
     fn settled(&self, mut contents: Vec<Contents>, names: Names, mut random: Random) -> Disk {
         contents.iter_mut().for_each(|file| file.live = file.stable.clone());
-        let seed = random.next();
+        let seed = random.bits();
         Disk { files: contents, live: names.clone(), stable: names, ..Disk::new(seed) }
     }
 }

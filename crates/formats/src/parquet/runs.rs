@@ -205,13 +205,13 @@ mod tests {
         let (mut bytes, mut values) = (Vec::new(), Vec::new());
         for _ in 0..1 + random.below(6) {
             if random.below(2) == 0 {
-                let (value, count) = (random.next() as u32 & mask, random.below(300));
+                let (value, count) = (random.bits() as u32 & mask, random.below(300));
                 header((count as u64) << 1, &mut bytes);
                 bytes.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
                 values.extend(std::iter::repeat_n(value, count));
             } else {
                 let groups = random.below(20);
-                let run: Vec<u32> = (0..groups * 8).map(|_| random.next() as u32 & mask).collect();
+                let run: Vec<u32> = (0..groups * 8).map(|_| random.bits() as u32 & mask).collect();
                 header((groups as u64) << 1 | 1, &mut bytes);
                 bytes.extend(packed(&run, width));
                 values.extend(run);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn streams_of_every_width_come_back_in_any_steps() {
-        let mut random = Random(41);
+        let mut random = Random::new(41);
         for width in 0..=32 {
             for _ in 0..40 {
                 let (bytes, expected) = stream(width, &mut random);
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn cut_streams_end() {
-        let mut random = Random(42);
+        let mut random = Random::new(42);
         for width in [1, 3, 7, 8, 13, 32] {
             let (bytes, expected) = stream(width, &mut random);
             for cut in 0..bytes.len() {

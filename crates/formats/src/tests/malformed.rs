@@ -23,7 +23,7 @@ fn damaged(sound: &[u8], random: &mut Random) -> Vec<u8> {
         1 => {
             let tail = length.min(1 + random.below(2000));
             let at = length - 1 - random.below(tail);
-            bytes[at] = random.next() as u8;
+            bytes[at] = random.bits() as u8;
         }
         2 => bytes.truncate(random.below(length)),
         3 => {
@@ -35,7 +35,7 @@ fn damaged(sound: &[u8], random: &mut Random) -> Vec<u8> {
         4 => {
             let from = random.below(length);
             let to = (from + random.below(64)).min(length);
-            let fill = random.next() as u8;
+            let fill = random.bits() as u8;
             bytes[from..to].fill(fill);
         }
         _ => {
@@ -52,7 +52,7 @@ fn endure(name: &str, sound: &[u8]) {
     read_all(file.path()).unwrap();
     let mut errors = 0;
     for seed in 0..INPUTS {
-        let bytes = damaged(sound, &mut Random(seed));
+        let bytes = damaged(sound, &mut Random::new(seed));
         let file = Scratch::new(name, &bytes);
         let begin = Instant::now();
         if let Err(e) = read_all(file.path()) {

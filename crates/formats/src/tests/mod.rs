@@ -13,6 +13,7 @@ mod tiny_buffers;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub(crate) use random::Random;
 use types::{Result, Value};
 use vector::Batch;
 
@@ -67,22 +68,4 @@ pub fn read_all(path: &str) -> Result<Vec<Vec<Value>>> {
     let source = crate::describe(&Environment::of_tests(), path, &[])?;
     let columns: Vec<usize> = (0..source.schema.len()).collect();
     rows(crate::open(&Environment::of_tests(), &source, &columns, 1024)?.as_ref())
-}
-
-/// A generator of the kind used everywhere (SplitMix64), so that a failure is found again by its seed.
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-    /// A number below `n`, or 0 when `n` is 0.
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
 }

@@ -44,7 +44,7 @@ fn value(ty: Type, column: usize, random: &mut Random) -> Value {
     if random.below(7) == 0 {
         return Value::Null;
     }
-    let bits = random.next();
+    let bits = random.bits();
     match ty {
         Type::Boolean => Value::Bool(bits & 1 == 1),
         Type::SmallInt => Value::I16(bits as i16),
@@ -68,7 +68,7 @@ fn value(ty: Type, column: usize, random: &mut Random) -> Value {
 
 /// Rows of all types and the record batch that holds them.
 pub fn sample(count: usize, seed: u64) -> (Vec<Vec<Value>>, RecordBatch) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let rows: Vec<Vec<Value>> = (0..count)
         .map(|_| TYPES.iter().enumerate().map(|(c, ty)| value(*ty, c, &mut random)).collect())
         .collect();
@@ -185,9 +185,9 @@ fn twin_batch(rows: usize, seed: u64) -> RecordBatch {
         Int32Array, LargeStringArray, PrimitiveArray, StringViewArray, TimestampNanosecondArray, UInt8Array,
         UInt16Array, UInt32Array,
     };
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut numbers = |most: u64, nulls: usize| -> Vec<Option<i64>> {
-        let number = |random: &mut Random| (random.next() % most) as i64 - (most / 2) as i64;
+        let number = |random: &mut Random| (random.bits() % most) as i64 - (most / 2) as i64;
         (0..rows).map(|_| (nulls == 0 || random.below(nulls) > 0).then(|| number(&mut random))).collect()
     };
     let text = |n: &Option<i64>| n.map(|n| format!("{}{n}", "täxt ".repeat(n.unsigned_abs() as usize % 5)));

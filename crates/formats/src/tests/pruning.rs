@@ -89,7 +89,7 @@ fn no_row_that_satisfies_the_conditions_is_lost() {
     let (all, batch) = sample(900, 11);
     // Read back, so that values are what the file has.
     let file = Scratch::new("prune.parquet", &written(&batch, 90, 16));
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let mut skipped = 0;
     for _ in 0..400 {
         let conditions: Vec<Pruning> =
@@ -196,13 +196,13 @@ fn damage_is_endured() {
     let condition =
         [Pruning::Column(0, equal(all[300][0].clone())), Pruning::Column(1, equal(all[300][1].clone()))];
     for seed in 0..300 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut bytes = bytes.clone();
         // The last part of the file: Bloom filters, indices, the footer.
         let tail = bytes.len().min(12_000);
         for _ in 0..=random.below(4) {
             let at = bytes.len() - 1 - random.below(tail);
-            bytes[at] = random.next() as u8;
+            bytes[at] = random.bits() as u8;
         }
         let file = Scratch::new("damaged.parquet", &bytes);
         let Ok(source) = describe(&Environment::of_tests(), file.path(), &[]) else { continue };
@@ -225,7 +225,7 @@ fn rows_of_windows_are_fetched_as_they_are_wanted() {
     let source = describe(&Environment::of_tests(), file.path(), &[]).unwrap();
     let columns: Vec<usize> = (0..TYPES.len()).collect();
     let all = rows(open(&Environment::of_tests(), &source, &columns, 1024).unwrap().as_ref()).unwrap();
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     for step in [1usize, 3, 700, 1500] {
         let reader = open(&Environment::of_tests(), &source, &columns, 1024).unwrap();
         for unit in 0..reader.units().unwrap() {

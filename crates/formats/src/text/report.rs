@@ -1,6 +1,7 @@
 //! What sniffing found, as a row: the answer of `sniff_csv`.
 
 use plan::FileFormat;
+use types::quote;
 use types::{Field, Result, Schema, Type, Value};
 
 use super::given::Given;
@@ -30,11 +31,6 @@ fn columns() -> Schema {
     ])
 }
 
-/// A text in SQL's quotes.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
 fn character(byte: u8) -> String {
     match byte {
         0 => String::new(),
@@ -56,7 +52,8 @@ pub fn report(
         look(environment, paths, FileFormat::Csv, &given, None)?;
     let fields = schema.fields();
     let name = |ty: Type| if ty == Type::Text { "VARCHAR".to_owned() } else { ty.sql_name() };
-    let list: Vec<String> = fields.iter().map(|f| format!("{}: '{}'", quoted(&f.name), name(f.ty))).collect();
+    let list: Vec<String> =
+        fields.iter().map(|f| format!("{}: '{}'", quote::text(&f.name), name(f.ty))).collect();
     let list = format!("{{{}}}", list.join(", "));
     let form = |wanted: &[Type]| {
         let mut forms: Vec<&String> = fields
@@ -70,7 +67,7 @@ pub fn report(
     };
     let (dates, stamps) = (form(&[Type::Date]), form(&[Type::Timestamp, Type::TimestampTz]));
     let newline = if options.newline == b'\r' { "\\r" } else { "\\n" };
-    let mut call = vec![quoted(pattern)];
+    let mut call = vec![quote::text(pattern)];
     let mut notes = Vec::new();
     // Columns with several forms of dates cannot be told in one call: that is found again.
     let one_form = dates.len() <= 1 && stamps.len() <= 1;
@@ -79,17 +76,17 @@ pub fn report(
     } else {
         notes.push("columns of dates have several forms".to_owned());
     }
-    call.push(format!("delim => {}", quoted(&character(options.delimiter))));
-    call.push(format!("quote => {}", quoted(&character(options.quote))));
-    call.push(format!("escape => {}", quoted(&character(options.escape))));
+    call.push(format!("delim => {}", quote::text(&character(options.delimiter))));
+    call.push(format!("quote => {}", quote::text(&character(options.quote))));
+    call.push(format!("escape => {}", quote::text(&character(options.escape))));
     call.push(format!("new_line => '{newline}'"));
     call.push(format!("skip => {}", options.skip));
-    call.push(format!("comment => {}", quoted(&character(options.comment))));
+    call.push(format!("comment => {}", quote::text(&character(options.comment))));
     call.push(format!("header => {}", options.header == Some(true)));
     if one_form {
         call.push(format!("columns => {list}"));
-        call.extend(dates.first().map(|form| format!("dateformat => {}", quoted(form))));
-        call.extend(stamps.first().map(|form| format!("timestampformat => {}", quoted(form))));
+        call.extend(dates.first().map(|form| format!("dateformat => {}", quote::text(form))));
+        call.extend(stamps.first().map(|form| format!("timestampformat => {}", quote::text(form))));
     }
     let kept = [
         "null",
@@ -110,18 +107,18 @@ pub fn report(
     ];
     let said = given.said.iter().filter(|(name, _)| kept.contains(&name.as_str()));
     call.extend(said.map(|(name, value)| {
-        format!("{} => {}", if name == "null" { "nullstr" } else { name }, quoted(value))
+        format!("{} => {}", if name == "null" { "nullstr" } else { name }, quote::text(value))
     }));
     for name in &uncertain {
         notes.push(format!(
             "the dates in {} have day or month first: say dateformat => '%d/%m/%Y' or the like",
-            quoted(name)
+            quote::text(name)
         ));
     }
     let said: Vec<String> = given
         .said
         .iter()
-        .map(|(name, value)| format!("{name} => {}", quoted(&value.replace('\0', ": "))))
+        .map(|(name, value)| format!("{name} => {}", quote::text(&value.replace('\0', ": "))))
         .collect();
     let text = |text: &str| Value::text(text);
     let maybe = |forms: &[&String]| match forms.is_empty() {

@@ -402,7 +402,7 @@ fn all_calls(keys: usize, types: &[Type], with_distinct: bool, random: &mut Rand
 
 #[test]
 fn agrees_with_the_oracle_for_every_key_type_and_strategy() {
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = Random::new(0x1234_5678_9abc_def1);
     for with_distinct in [false, true] {
         for first in KEYS {
             for second in [None, Some(Type::Integer), Some(Type::Text), Some(Type::BigInt)] {
@@ -430,7 +430,7 @@ fn agrees_with_the_oracle_for_every_key_type_and_strategy() {
 
 #[test]
 fn one_row_without_groups_even_of_nothing() {
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     for rows in [0, 1, 300] {
         for with_distinct in [false, true] {
             let side = input(&[], rows, 10, 20, false, &mut random);
@@ -446,7 +446,7 @@ fn one_row_without_groups_even_of_nothing() {
 
 #[test]
 fn distinct_rows_are_groups_without_aggregates() {
-    let mut random = Random(99);
+    let mut random = Random::new(99);
     for (rows, domain) in [(0, 1), (400, 5), (3000, 2000)] {
         for keys in [vec![Type::Integer], vec![Type::Text, Type::Boolean, Type::BigInt], vec![Type::Null]] {
             let mut side = input(&keys, rows, domain, 10, false, &mut random);
@@ -464,7 +464,7 @@ fn distinct_rows_are_groups_without_aggregates() {
 
 #[test]
 fn ascending_keys_are_chained_and_merged_where_units_touch() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for domain in [40, 3000, 20_000] {
         let side = input(&[Type::BigInt], 10_000, domain, 0, true, &mut random);
         let aggregates = vec![
@@ -483,7 +483,7 @@ fn ascending_keys_are_chained_and_merged_where_units_touch() {
 
 #[test]
 fn clustered_keys_are_finished_unit_by_unit() {
-    let mut random = Random(21);
+    let mut random = Random::new(21);
     for key in [Type::BigInt, Type::Integer, Type::SmallInt, Type::Date] {
         for domain in [5, 300, 4000] {
             let mut side = input(&[key], 3000, domain, 10, true, &mut random);
@@ -527,7 +527,7 @@ fn a_block_owns_the_keys_that_no_other_block_has() {
 
 #[test]
 fn many_groups_and_many_distinct_values() {
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     for (keys, domain) in
         [(vec![Type::BigInt], 6000), (vec![Type::Text], 2000), (vec![Type::Integer, Type::Date], 5)]
     {
@@ -549,7 +549,7 @@ fn many_groups_and_many_distinct_values() {
 
 #[test]
 fn wrong_bounds_do_not_make_wrong_answers() {
-    let mut random = Random(8);
+    let mut random = Random::new(8);
     let side = input(&[Type::BigInt], 2000, 300, 10, false, &mut random);
     let case = Case {
         input: side,
@@ -565,7 +565,7 @@ fn wrong_bounds_do_not_make_wrong_answers() {
 fn single(ty: Type, values: Vec<Value>, function: F) -> types::Result<Value> {
     let side = Side { types: vec![ty], rows: values.into_iter().map(|v| vec![v]).collect() };
     let case = Case { input: side, bounds: None, groups: vec![], aggregates: vec![call(function, 0, ty)] };
-    let rows = case.run(EVERYTHING, 2, &mut Random(3))?;
+    let rows = case.run(EVERYTHING, 2, &mut Random::new(3))?;
     Ok(rows[0][0].clone())
 }
 
@@ -620,7 +620,7 @@ fn a_single_value_is_one_row_at_most() {
 
 #[test]
 fn a_budget_too_small_ends_the_query() {
-    let mut random = Random(12);
+    let mut random = Random::new(12);
     let side = input(&[Type::BigInt], 100_000, 1 << 40, 0, false, &mut random);
     let case =
         Case { input: side, bounds: None, groups: vec![0], aggregates: vec![call(F::Min, 8, Type::Text)] };

@@ -65,7 +65,7 @@ fn plan(kind: Kind, probe: &Side, build: &Side, taken: &[usize]) -> PhysicalPlan
 
 #[test]
 fn build_columns_in_the_table_come_out_as_they_went_in() {
-    let mut random = Random(0xFACADE);
+    let mut random = Random::new(0xFACADE);
     let (mut packed, mut repeated, mut wide) = (0, 0, 0);
     for round in 0..90 {
         // Dense codes, codes for an array, codes for a hash table.

@@ -122,7 +122,7 @@ fn measure(
 fn joins() {
     println!("{:>8} {:<26} {:<24} | {:>6} {:>6} | {:>6}", "build", "keys", "table", "sink", "step", "probe");
     for rows in [10_000i64, 1_000_000] {
-        let mut random = Random(77);
+        let mut random = Random::new(77);
         let ids: Vec<i64> = (0..rows).collect();
         let mut shuffled = ids.clone();
         for at in (1..shuffled.len()).rev() {

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plan::{Expr, FilterId, JoinOutput, OutputColumn, PhysicalJoinKind as Kind, PhysicalNode, PhysicalPlan};
+pub(crate) use random::Random;
 use types::{Comparison, Type, Value};
 use vector::{Batch, Vector};
 use workorder::WorkContext;
@@ -29,23 +30,6 @@ pub(crate) const KINDS: [Kind; 9] = [
     Kind::BuildAnti,
     Kind::ProbeMark,
 ];
-
-/// A generator of numbers for tests (xorshift); its seed must not be 0.
-pub(crate) struct Random(pub u64);
-
-impl Random {
-    /// A number below `n`; 0 for an `n` of 0.
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n.max(1)
-    }
-    /// True in so many cases of a hundred.
-    pub fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-}
 
 pub(crate) fn query(settings: ExecutionSettings, plan: &PhysicalPlan) -> QueryContext {
     let budget = memory::Budget::unlimited();
@@ -465,7 +449,7 @@ const NARROW: Type = Type::Decimal { precision: 12, scale: 2 };
 
 #[test]
 fn every_kind_key_and_table_agrees_with_nested_loops() {
-    let mut random = Random(0x5EED);
+    let mut random = Random::new(0x5EED);
     let key_sets: [&[Type]; 12] = [
         &[Type::Integer],
         &[Type::BigInt],
@@ -509,7 +493,7 @@ fn every_kind_key_and_table_agrees_with_nested_loops() {
 
 #[test]
 fn not_in_and_in_follow_three_valued_logic() {
-    let mut random = Random(0xA11CE);
+    let mut random = Random::new(0xA11CE);
     let key_sets: [&[Type]; 4] =
         [&[Type::Integer], &[Type::Text], &[Type::Integer, Type::Integer], &[Type::Text, Type::BigInt]];
     for keys in key_sets {
@@ -539,7 +523,7 @@ fn not_in_and_in_follow_three_valued_logic() {
 
 #[test]
 fn empty_sides_and_one_key() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for keys in [&[Type::Integer][..], &[Type::Text], &[Type::Integer, Type::Text]] {
         for (probe_rows, build_rows) in [(0, 0), (0, 9), (9, 0), (1, 1)] {
             for kind in KINDS {

@@ -30,6 +30,18 @@ struct Buffers {
     unknown: Vec<bool>,
 }
 
+impl Buffers {
+    /// Empty for a batch of so many rows.
+    fn begin(&mut self, rows: usize) {
+        self.probe.clear();
+        self.build.clear();
+        for judged in [&mut self.matched, &mut self.unknown] {
+            judged.clear();
+            judged.resize(rows, false);
+        }
+    }
+}
+
 struct Looping<'a> {
     join: &'a NestedLoopJoin,
     built: &'a Built,
@@ -59,12 +71,7 @@ impl Transform for Probe {
             return Ok(Flow::Enough);
         }
         let buffers = local_state::<Buffers>(local);
-        buffers.probe.clear();
-        buffers.build.clear();
-        buffers.matched.clear();
-        buffers.matched.resize(batch.rows, false);
-        buffers.unknown.clear();
-        buffers.unknown.resize(batch.rows, false);
+        buffers.begin(batch.rows);
         let limit = work.query.settings.batch_rows.max(1);
         let looping = Looping { join, built, batch: &batch, work, limit };
         let flow = if built.rows <= batch.rows {

@@ -63,7 +63,7 @@ fn check(
 
 #[test]
 fn every_kind_agrees_with_the_oracle() {
-    let mut random = Random(0xB0A7);
+    let mut random = Random::new(0xB0A7);
     for (probe_rows, build_rows) in [(0, 0), (0, 5), (5, 0), (30, 1), (1, 30), (40, 12), (12, 40)] {
         for limit in [4, 1000] {
             for op in [None, Some(Comparison::Less), Some(Comparison::NotEqual), Some(Comparison::Equal)] {
@@ -82,7 +82,7 @@ fn every_kind_agrees_with_the_oracle() {
 
 #[test]
 fn one_build_row_meets_large_batches() {
-    let mut random = Random(12);
+    let mut random = Random::new(12);
     let probe = side(2000, "probe", &mut random);
     let build = side(1, "build", &mut random);
     for kind in KINDS {

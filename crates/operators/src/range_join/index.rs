@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn searches_find_what_a_walk_finds() {
-        let mut random = crate::hash_join::tests::Random(3);
+        let mut random = crate::hash_join::tests::Random::new(3);
         for rows in [1usize, 63, 64, 65, 127, 128, 500, 3000] {
             let mut ranks: Vec<u32> = (0..rows as u32).collect();
             for at in (1..rows).rev() {

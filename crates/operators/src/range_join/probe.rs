@@ -43,6 +43,16 @@ struct Buffers {
     runs: Vec<(u32, u32)>,
 }
 
+impl Buffers {
+    /// Empty for a batch of so many rows.
+    fn begin(&mut self, rows: usize) {
+        self.pairs.clear();
+        self.runs.clear();
+        self.matched.clear();
+        self.matched.resize(rows, false);
+    }
+}
+
 /// A batch on its way through the join.
 struct Probing<'a> {
     join: &'a RangeJoin,
@@ -70,15 +80,11 @@ impl Transform for Probe {
     ) -> Result<Flow> {
         let join = &*self.0;
         let built = join.built()?;
-        let nothing = !join.kind.keeps_probe_rows();
-        if built.indexed == 0 && nothing {
+        if built.indexed == 0 && !join.kind.keeps_probe_rows() {
             return Ok(Flow::Enough);
         }
         let buffers = local_state::<Buffers>(local);
-        buffers.pairs.clear();
-        buffers.runs.clear();
-        buffers.matched.clear();
-        buffers.matched.resize(batch.rows, false);
+        buffers.begin(batch.rows);
         let mut by_whole = false;
         if built.indexed > 0 {
             let bounds = match &built.index {

@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn chunks_and_ranges_give_one_order() {
-        let mut random = crate::hash_join::tests::Random(7);
+        let mut random = crate::hash_join::tests::Random::new(7);
         for rows in [0, 1, 15, 16, 17, 100, 1000] {
             for values in [1, 3, 1000] {
                 let numbers: Vec<i64> = (0..rows).map(|_| random.below(values) as i64 - 500).collect();

@@ -127,7 +127,7 @@ fn range_join(
 
 #[test]
 fn every_kind_type_and_condition_agrees_with_nested_loops() {
-    let mut random = Random(0xFA57);
+    let mut random = Random::new(0xFA57);
     let types = [
         Type::SmallInt,
         Type::Integer,
@@ -164,7 +164,7 @@ fn every_kind_type_and_condition_agrees_with_nested_loops() {
 
 #[test]
 fn many_neighbours_go_out_as_they_lie() {
-    let mut random = Random(99);
+    let mut random = Random::new(99);
     let probe = side(Type::Integer, 30, 10, "probe", &mut random);
     let build = side(Type::Integer, 2000, 10, "build", &mut random);
     for condition in [CONDITIONS[0], CONDITIONS[4], CONDITIONS[6]] {
@@ -181,7 +181,7 @@ fn many_neighbours_go_out_as_they_lie() {
 /// A bound or a key that cannot be computed for some row ends the query only where the whole condition would.
 #[test]
 fn what_cannot_be_computed_is_left_to_the_whole_condition() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let probe = side(Type::Integer, 40, 0, "probe", &mut random);
     let build = side(Type::Integer, 40, 0, "build", &mut random);
     let input = |at: usize| Expr::input(at, Type::Integer);
@@ -219,7 +219,7 @@ fn what_cannot_be_computed_is_left_to_the_whole_condition() {
 
 #[test]
 fn crowded_keys_of_hash_joins_are_searched_by_two_keys() {
-    let mut random = Random(0xC0DE);
+    let mut random = Random::new(0xC0DE);
     for ty in [Type::Integer, Type::Double, Type::Text, WIDE] {
         for condition in CONDITIONS {
             // Keys: the INTEGER of few values; a text that all share makes them hashed.

@@ -68,7 +68,7 @@ fn shapes(random: &mut Random) -> Vec<Vec<usize>> {
 
 #[test]
 fn units_are_the_same_in_whatever_order_they_come() {
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     for round in 0..300 {
         let shapes = shapes(&mut random);
         let query = context(1 + random.below(3000) as usize);

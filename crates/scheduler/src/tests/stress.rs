@@ -7,24 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
+pub(super) use random::Random;
 use sync::CancelToken;
 use workorder::{Dag, EdgeKind, Outcome, SegmentId};
 
 use super::toy::{Input, Toy, burn};
 use crate::{QueryControl, Scheduler, Stopped};
-
-/// SplitMix64 (Steele, Lea and Flood 2014).
-pub(super) struct Random(pub u64);
-
-impl Random {
-    /// A number from 0 to `bound` - 1.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 struct Plan {
     dag: Dag,
@@ -119,7 +107,7 @@ fn stress(seed: u64, queries: u64) {
                 scope.spawn(move || {
                     for query in 0..queries {
                         let query_seed = seed ^ (caller << 32) ^ query;
-                        let mut random = Random(query_seed);
+                        let mut random = Random::new(query_seed);
                         let plan = random_plan(&mut random);
                         let token = CancelToken::new();
                         if random.below(8) == 0 {
@@ -147,7 +135,7 @@ fn stress(seed: u64, queries: u64) {
             })
             .collect();
         scope.spawn(|| {
-            let mut random = Random(seed);
+            let mut random = Random::new(seed);
             while !done.load(SeqCst) {
                 std::thread::sleep(Duration::from_millis(2));
                 scheduler.set_workers(1 + random.below(5) as usize);

@@ -5,6 +5,7 @@
 
 use syntax::Span;
 use syntax::tree::{ColumnClauseKind, Expr as Ast, Name as Written, TableChange};
+use types::quote;
 use types::{Error, Result, SqlState, Type};
 
 use super::Context;
@@ -13,7 +14,7 @@ use super::create::spelled;
 use crate::RelationInfo;
 use crate::bind::{folded, only_expression};
 use crate::data_type;
-use crate::names::{Name, quoted};
+use crate::names::Name;
 use crate::place::Placed;
 
 /// A column with another type, and how its values become those; `None` where IF EXISTS or IF NOT EXISTS finds
@@ -102,7 +103,7 @@ impl<'a> Context<'a> {
             return Err(self.at(error, span));
         }
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let made = remade(fields[column].ty, &quoted(&first), &first, &path, &change, 0);
+        let made = remade(fields[column].ty, &quote::name(&first), &first, &path, &change, 0);
         let made = match made {
             Err(error) if lenient && error.state() == absent(&change) => return Ok(None),
             other => other.map_err(|e| self.at(e, span))?,
@@ -171,7 +172,7 @@ fn remade(
     let mut types: Vec<(String, Type)> = Vec::with_capacity(fields.len() + 1);
     let mut parts: Vec<String> = Vec::with_capacity(fields.len() + 1);
     for (place, (field, of)) in fields.iter().enumerate() {
-        let own = format!("struct_extract({value}, '{}')", field.replace('\'', "''"));
+        let own = format!("struct_extract({value}, {})", quote::text(field));
         let (field, of, own) = match change {
             _ if at != Some(place) => (field.clone(), *of, own),
             _ if !rest.is_empty() => {
@@ -189,12 +190,12 @@ fn remade(
             let message = format!("struct \"{shown}\" has a field \"{field}\" already");
             return Err(Error::new(SqlState::DuplicateColumn, message));
         }
-        parts.push(format!("'{}': {own}", field.replace('\'', "''")));
+        parts.push(format!("{}: {own}", quote::text(&field)));
         types.push((field, of));
     }
     match (change, at) {
         (Change::Add(ty, given), None) if rest.is_empty() => {
-            parts.push(format!("'{}': {given}", name.replace('\'', "''")));
+            parts.push(format!("{}: {given}", quote::text(name)));
             types.push(((*name).to_owned(), *ty));
         }
         (_, None) => return undefined(format!("struct \"{shown}\" has no field \"{name}\"")),

@@ -5,6 +5,7 @@ use syntax::tree::{
     ColumnClause, ColumnClauseKind, ColumnDef, Constraint, ConstraintKind, ReferenceAction, References,
     SequenceOption, Timing,
 };
+use types::quote;
 use types::{Error, Result};
 
 use super::Context;
@@ -117,7 +118,7 @@ pub(super) fn told(clause: &ColumnClause, text: &str) -> String {
         ColumnClauseKind::Unique { .. } => "UNIQUE".to_owned(),
         ColumnClauseKind::Check(condition) => format!("CHECK ({condition})"),
         ColumnClauseKind::Collate(name) => format!("COLLATE {name}"),
-        ColumnClauseKind::Comment(comment) => format!("COMMENT '{}'", comment.text.replace('\'', "''")),
+        ColumnClauseKind::Comment(comment) => format!("COMMENT {}", quote::text(&comment.text)),
         ColumnClauseKind::Generated { value, stored: _ } => {
             format!("GENERATED ALWAYS AS ({value}) STORED")
         }

@@ -16,6 +16,7 @@ use syntax::tree::{
     ExprKind as AstKind, Name as Written, PartitionBy, Path, ReferenceAction, References, SequenceOption,
     SetOption, TableElement, Timing, TypeName,
 };
+use types::quote;
 use types::{Error, Field, ReferentialAction, Result, SqlState, Type};
 
 use super::clauses::{refuse_timing, told};
@@ -23,7 +24,7 @@ use super::{Context, refused, sequence};
 use crate::RelationInfo;
 use crate::bind::{folded, place_of};
 use crate::data_type::{self, Limit};
-use crate::names::{Name, quoted};
+use crate::names::Name;
 use crate::place::Placed;
 
 /// Columns of a table. Blocks keep an extent and statistics for each, so that many more would be mostly headers.
@@ -41,7 +42,7 @@ fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
 
 /// What a column of type `INTEGER[3]` asks of its lists.
 fn length_check(table: &str, column: &str, length: u64) -> Check {
-    let text = format!("len({}) = {length}", quoted(column));
+    let text = format!("len({}) = {length}", quote::name(column));
     let name = Some(format!("{table}_{column}_length"));
     Check { name, text, columns: vec![column.to_owned()] }
 }

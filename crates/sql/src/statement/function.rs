@@ -14,6 +14,7 @@ use syntax::tree::{
     MacroParameter, OptionValue, ParameterMode, Path, SetOption,
 };
 use syntax::{Keyword, Kind, Span};
+use types::quote;
 use types::{Error, Result, SqlState};
 
 use crate::words::{Words, folded};
@@ -241,16 +242,13 @@ fn form(parameters: Vec<Parameter>, body: &str, table: bool, strict: bool) -> Re
     }
     let mut text = with_casts(body, &names, &types);
     if strict && !names.is_empty() {
-        let missing: Vec<String> = names.iter().map(|name| format!("{} IS NULL", quoted(name))).collect();
+        let missing: Vec<String> =
+            names.iter().map(|name| format!("{} IS NULL", quote::name(name))).collect();
         text = format!("CASE WHEN {} THEN NULL ELSE {text} END", missing.join(" OR "));
     }
     let checked = if table { text.clone() } else { format!("SELECT {text}") };
     parse::tree(&checked).map_err(|error| Error::new(error.state(), error.message()))?;
     Ok(MacroForm { parameters: kept, text, table })
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The body with a cast around each use of a parameter that has a type, and with names for `$1` and `$2`.
@@ -275,7 +273,7 @@ fn with_casts(body: &str, names: &[String], types: &[Option<String>]) -> String 
         let Some((place, numbered)) = used else { continue };
         let ty = types.get(place).and_then(Option::as_deref);
         let Some(ty) = ty.map(Some).or(numbered.then_some(None)) else { continue };
-        let name = names.get(place).map(|name| quoted(name)).unwrap_or_default();
+        let name = names.get(place).map(|name| quote::name(name)).unwrap_or_default();
         out.push_str(body.get(done..token.span.start as usize).unwrap_or_default());
         match ty {
             Some(ty) => out.push_str(&format!("CAST({name} AS {ty})")),

@@ -10,6 +10,7 @@ use syntax::tree::{
     Copy, CopySource, CopyTarget, Expr as Ast, ExprKind as AstKind, Insert, Literal, Name, OperatorKind,
     OptionValue, Path, Query, SetExpr, SetOption, StatementKind, Target,
 };
+use types::quote;
 use types::{Error, Result, Schema, SqlState, Type, Value};
 
 use super::Context;
@@ -17,7 +18,6 @@ use crate::bind::Binder;
 use crate::bind::expression::{coerce, zones};
 use crate::bind::modify::unknown_column;
 use crate::bind::nested::call;
-use crate::names::quoted;
 use crate::{RelationInfo, place};
 
 /// The rows of a query that is VALUES.
@@ -221,7 +221,7 @@ impl<'a> Context<'a> {
         let info = self.relations.table(name.schema.as_deref(), &name.name).ok().flatten()?;
         info.generated.iter().any(Option::is_some).then(|| {
             let fields = info.columns.fields();
-            let quoted = |at: usize| quoted(&fields[at].name);
+            let quoted = |at: usize| quote::name(&fields[at].name);
             info.given_columns().into_iter().map(quoted).collect::<Vec<_>>().join(", ")
         })
     }

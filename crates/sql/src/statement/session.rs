@@ -11,13 +11,14 @@ use syntax::tree::{
     self, Argument, ArgumentSign, Expr as Ast, ExprKind as AstKind, Literal, Operator, OperatorKind,
     OptionValue, Scope, Set, Show,
 };
+use types::quote;
 use types::{Error, Result, Type, Value};
 
 use super::Context;
 use super::options::{is_default, names_of, word, words_of};
 use super::procedures::called;
 use crate::bind::folded;
-use crate::{names, place, pragmas};
+use crate::{place, pragmas};
 
 /// The setting of the schemas that names are looked for in.
 fn search_path(path: String) -> Statement {
@@ -31,13 +32,13 @@ fn path_of(path: &tree::Path) -> Option<String> {
 
 /// Names with dots between them, in quotes where they need some.
 fn joined(names: &[tree::Name]) -> String {
-    names.iter().map(|name| names::quoted(&folded(name))).collect::<Vec<_>>().join(".")
+    names.iter().map(|name| quote::name(&folded(name))).collect::<Vec<_>>().join(".")
 }
 
 /// A schema, or a schema of a database, as it stands in a list of them.
 fn schema_of(schema: &Ast) -> Option<String> {
     match &schema.kind {
-        AstKind::Literal(Literal::Text(text)) => Some(names::quoted(text)),
+        AstKind::Literal(Literal::Text(text)) => Some(quote::name(text)),
         AstKind::Column(path) => path_of(path),
         _ => None,
     }
@@ -78,7 +79,7 @@ impl<'a> Context<'a> {
         let is = |wanted: &str| name.single().is_some_and(|name| folded(name) == wanted);
         if let ([value], true, None) = (values, is("schema"), scope) {
             let path = match value {
-                OptionValue::Word(word) => Some(names::quoted(&folded(word))),
+                OptionValue::Word(word) => Some(quote::name(&folded(word))),
                 OptionValue::Expr(schema) => schema_of(schema),
                 OptionValue::List(_) | OptionValue::Star(_) => None,
             };

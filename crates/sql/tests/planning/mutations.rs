@@ -6,25 +6,11 @@
 
 use std::time::{Duration, Instant};
 
+use random::Random;
 use types::SqlState;
 
 use crate::catalog::{Catalog, check};
 use crate::snapshots::benchmark_queries;
-
-/// A small generator of its own: the same mutations every time.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
 
 const STATEMENTS: [&str; 25] = [
     "create table x (a integer primary key, b char(3) not null unique, c decimal(10,2), foreign key (a) references region (r_regionkey)) with (block_size = '4MB')",
@@ -127,7 +113,7 @@ fn mutated_statements_do_not_panic() {
         }
     }
     let rounds: usize = std::env::var("MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random::new(0x9E37_79B9_7F4A_7C15);
     let (mut plans, mut errors) = (0, 0);
     for _ in 0..rounds {
         let mut words = tokens(&sources[random.below(sources.len())]);

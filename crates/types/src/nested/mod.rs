@@ -258,7 +258,7 @@ impl Type {
                         name.push_str(", ");
                     }
                     if !field.is_empty() {
-                        name.push_str(&identifier(field));
+                        name.push_str(&crate::quote::name_if_needed(field));
                         name.push(' ');
                     }
                     name.push_str(&ty.sql_name());
@@ -268,13 +268,6 @@ impl Type {
             }
         }
     }
-}
-
-/// A name as SQL has it, in quotes where it needs them.
-pub(crate) fn identifier(name: &str) -> String {
-    let plain = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-        && name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
-    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ fn flipped_and_cut_bytes_are_found() {
     let merged = |name: &String| name.starts_with("blocks/") && !in_use.contains(name);
     assert_eq!(names.iter().filter(|name| merged(name)).count(), 1, "{in_use:?} of {names:?}");
     assert!(names.iter().any(|n| n.starts_with("blocks/")) && names.iter().any(|n| n.starts_with("log-")));
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let (mut seen, mut unseen) = (0, 0);
     let mut of_file = std::collections::BTreeMap::new();
     for round in 0..1500 {
@@ -178,7 +178,7 @@ fn reseal(name: &str, bytes: &mut [u8]) {
 fn bytes_that_lie_are_no_panic() {
     let (files, _) = database();
     let names: Vec<String> = every_file(&files).into_iter().filter(|n| n.contains('-')).collect();
-    let mut random = Random(12);
+    let mut random = Random::new(12);
     let (mut refused, mut accepted) = (0, 0);
     for round in 0..3000 {
         let name = &names[random.below(names.len() as u64) as usize];
@@ -188,7 +188,7 @@ fn bytes_that_lie_are_no_panic() {
             let at = 64 + random.below(bytes.len() as u64 - 64) as usize;
             match random.below(4) {
                 0 => bytes[at] = bytes[at].wrapping_add(1),
-                1 => bytes[at] = random.next() as u8,
+                1 => bytes[at] = random.bits() as u8,
                 2 => bytes[at] = [0, 1, 0x7F, 0xFF][random.below(4) as usize],
                 _ => bytes[at] ^= 1 << random.below(8),
             }

@@ -130,7 +130,7 @@ fn threads_that_commit_together_lose_nothing() {
             commit(&opened.catalog, &[Step::Create(format!("t{thread}"))], false).unwrap();
         }
         files.set_sync_delay(std::time::Duration::from_micros(100));
-        let after = 100 + Random(seed).below(600);
+        let after = 100 + Random::new(seed).below(600);
         files.inject(Fault { operation: None, after, kind: FaultKind::PowerLoss, lasting: false });
         let over = AtomicBool::new(false);
         let count = |thread: u64| {

@@ -145,7 +145,7 @@ fn kills(default: u64) -> u64 {
 #[test]
 fn killed_at_random_moments() {
     let folder = fresh_folder("killed");
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let (mut there, mut acknowledged) = ([0; THREADS], 0);
     let kills = kills(25);
     for kill in 0..kills {

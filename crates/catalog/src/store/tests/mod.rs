@@ -16,6 +16,7 @@ use block::LayoutKind;
 use files::{FileManager, SimulatedFiles};
 use memory::Budget;
 use pool::{BLOCK_BYTES_MIN, BlockWriter, Pool, SealedBlock, WriterOptions};
+use random::Random;
 use types::{Type, Value};
 use vector::{Batch, Vector};
 
@@ -25,22 +26,6 @@ use super::*;
 fn pool() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| Pool::new(Budget::unlimited()))
-}
-
-/// A small generator, so that failures repeat.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
-    }
 }
 
 fn open(files: &SimulatedFiles) -> Result<Opened> {

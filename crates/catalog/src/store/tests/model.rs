@@ -103,12 +103,18 @@ impl Model {
         let fresh = format!("t{}", random.below(6));
         match random.below(14) {
             0 if !self.tables.contains_key(&fresh) => Step::Create(fresh),
-            1 => Step::View("v".into(), maybe(random, format!("SELECT {}", random.0 % 100))),
+            1 => Step::View("v".into(), {
+                let text = format!("SELECT {}", random.below(100));
+                maybe(random, text)
+            }),
             2 => {
                 let reserved = (random.below(4) > 0).then(|| random.below(1000) as i64);
                 Step::Sequence("s".into(), reserved)
             }
-            3 => Step::Macro("m".into(), maybe(random, format!("x + {}", random.0 % 100))),
+            3 => Step::Macro("m".into(), {
+                let text = format!("x + {}", random.below(100));
+                maybe(random, text)
+            }),
             4 => {
                 let name = format!("schema{}", random.below(3));
                 let there = self.schemas.contains(&name);

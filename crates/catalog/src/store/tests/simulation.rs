@@ -37,7 +37,7 @@ impl Tally {
 
 /// One run: several lives of one database, each ended by a crash.
 pub(super) fn run(seed: u64) -> std::result::Result<Tally, String> {
-    let mut random = Random(seed ^ 0x51_7C_C1_B7_27_22_0A_95);
+    let mut random = Random::new(seed ^ 0x51_7C_C1_B7_27_22_0A_95);
     let mut files = SimulatedFiles::new(seed);
     let mut tally = Tally::default();
     // What the next life may find.

@@ -183,7 +183,7 @@ impl Host for Inside<'_> {
 impl World {
     /// A world at its beginning, with all queries of the scenario planned.
     pub fn new(seed: u64, scenario: Scenario, fault: Option<Fault>) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let workers = 1 + random.below(4) as usize;
         let workers = if scenario == Scenario::Looping { workers.max(2) } else { workers };
         let foreman = Arc::new(Foreman::new(workers, || 0, Clock::Virtual(0.into()), true));

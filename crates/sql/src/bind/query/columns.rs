@@ -13,6 +13,7 @@ use plan::Expr;
 use regex::Regex;
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, LikeKind, Literal};
+use types::quote;
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::expression::ExprBinder;
@@ -241,7 +242,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         if held.iter().any(Option::is_none) {
             // What is no constant here is asked for.
-            let names = items.iter().map(|item| format!("('{}')", item.name.replace('\'', "''")));
+            let names = items.iter().map(|item| format!("({})", quote::text(&item.name)));
             let names = names.collect::<Vec<_>>().join(", ");
             let query = format!("SELECT ({}) FROM (VALUES {names}) AS names({parameter})", lambda.body);
             let answer = self.binder.relations.answer(&query).map_err(|e| self.binder.error_at(e, span))?;

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use plan::{ColumnId, LogicalPlan};
 use syntax::Span;
 use syntax::tree::{self, Show, StatementKind};
+use types::quote;
 use types::{Error, Field, Result, SqlState, Type, Value};
 
 use crate::bind::query::values::opening;
@@ -53,7 +54,7 @@ impl<'a> Binder<'a> {
                 let (relation, _) = self.file_table(file)?;
                 match summarize {
                     true => {
-                        let source = format!("SELECT * FROM {}", quoted(&file.text));
+                        let source = format!("SELECT * FROM {}", quote::text(&file.text));
                         self.summarize(&source, &relation, file.span)?
                     }
                     false => {
@@ -224,8 +225,12 @@ fn summary(source: &str, columns: &[Described]) -> String {
             let _ = write!(joined, ", quartiles{at}");
         }
         let separator = if at == 0 { "" } else { ", " };
-        let _ =
-            write!(names, "{separator}({at}, {}, {})", quoted(&column.name), quoted(&column.ty.sql_name()));
+        let _ = write!(
+            names,
+            "{separator}({at}, {}, {})",
+            quote::text(&column.name),
+            quote::text(&column.ty.sql_name())
+        );
     }
     let all: Vec<String> = (0..columns.len()).map(|at| format!("c{at}")).collect();
     let choose = |name: &str, only_with_quartiles: bool| {
@@ -259,9 +264,4 @@ fn summary(source: &str, columns: &[Described]) -> String {
 
 fn has_quartiles(ty: Type) -> bool {
     ty.is_numeric() || matches!(ty, Type::Date | Type::Time | Type::Timestamp | Type::TimestampTz)
-}
-
-/// A literal.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }

@@ -13,6 +13,7 @@ use std::rc::Rc;
 
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, SetExpr, TableKind};
+use types::quote;
 use types::{Error, Result, SqlState};
 
 use crate::bind::from::sample::word_before;
@@ -68,7 +69,7 @@ impl<'a> Binder<'a> {
         let mut second: Vec<String> = Vec::new();
         let mut going_on = String::new();
         if let Some(tree::Search { depth, by, set }) = marks.search {
-            let (row, set) = (listed(by), quoted(&folded(set)));
+            let (row, set) = (listed(by), quote::name(&folded(set)));
             match depth {
                 false => {
                     first.push(format!("ROW(0::BIGINT, {row})"));
@@ -81,7 +82,7 @@ impl<'a> Binder<'a> {
             }
         }
         if let Some(tree::Cycle { columns, set, values, path }) = marks.cycle {
-            let (row, mark, path) = (listed(columns), quoted(&folded(set)), quoted(&folded(path)));
+            let (row, mark, path) = (listed(columns), quote::name(&folded(set)), quote::name(&folded(path)));
             let (value, default) = match values {
                 Some((value, default)) => (value.span.of(self.text), default.span.of(self.text)),
                 None => ("true", "false"),
@@ -93,7 +94,7 @@ impl<'a> Binder<'a> {
             second.push(format!("list_append({path}, ROW({row}))"));
             going_on = format!(" WHERE {mark} <> {value}");
         }
-        let list = |names: &[String]| names.iter().map(|n| quoted(n)).collect::<Vec<_>>().join(", ");
+        let list = |names: &[String]| names.iter().map(|n| quote::name(n)).collect::<Vec<_>>().join(", ");
         let shown = list(&columns);
         columns.extend(marks.added().map(folded));
         let first = format!("SELECT {shown}, {} FROM (SELECT 1) AS first_part ({shown})", first.join(", "));
@@ -232,12 +233,8 @@ impl<'a> Marks<'a> {
     }
 }
 
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 fn listed(names: &[tree::Name]) -> String {
-    names.iter().map(|name| quoted(&folded(name))).collect::<Vec<_>>().join(", ")
+    names.iter().map(|name| quote::name(&folded(name))).collect::<Vec<_>>().join(", ")
 }
 
 /// What a SELECT calls the rows of the recursive query, where it reads them in FROM.

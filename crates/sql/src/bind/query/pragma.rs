@@ -2,6 +2,7 @@
 
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal};
+use types::quote;
 use types::{Error, Result, SqlState, Type};
 
 use plan::Expr;
@@ -113,17 +114,16 @@ impl<'a> Binder<'a> {
         if !known {
             return Err(self.error_at(self.unknown_table(schema.as_deref(), name), span));
         }
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-        let mut condition = format!("lower(table_name) = lower({})", quoted(name));
+        let mut condition = format!("lower(table_name) = lower({})", quote::text(name));
         let database = match schema {
             Some(schema) => {
                 let (database, schema) = self.relations.database_and_schema(&schema);
-                condition.push_str(&format!(" AND schema_name = {}", quoted(&schema)));
+                condition.push_str(&format!(" AND schema_name = {}", quote::text(&schema)));
                 database
             }
             None => self.relations.database_and_schema(&self.relations.current_schema()).0,
         };
-        condition.push_str(&format!(" AND database_name = {}", quoted(&database)));
+        condition.push_str(&format!(" AND database_name = {}", quote::text(&database)));
         Ok(match short {
             true => format!(
                 "SELECT column_name, data_type AS column_type, CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS \

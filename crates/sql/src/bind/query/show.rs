@@ -6,9 +6,9 @@
 
 use syntax::Span;
 use syntax::tree::{self, Show};
+use types::quote;
 use types::{Error, Result, SqlState};
 
-use crate::bind::query::describe::quoted;
 use crate::bind::refusal::unsupported;
 use crate::bind::scope::nearest;
 use crate::bind::{Binder, Relation, folded};
@@ -85,7 +85,8 @@ impl Binder<'_> {
     fn schemas(&self) -> String {
         let key = self.relations.current_schema();
         let (database, schema) = self.relations.database_and_schema(&key);
-        let current = format!("schema_name = {} AND database_name = {}", quoted(&schema), quoted(&database));
+        let current =
+            format!("schema_name = {} AND database_name = {}", quote::text(&schema), quote::text(&database));
         format!(
             "SELECT database_name, schema_name, {current} AS current FROM quickstep_schemas() ORDER BY 1, 2"
         )
@@ -117,13 +118,17 @@ impl Binder<'_> {
                 let (database, schema) = self.relations.database_and_schema(&self.relations.current_schema());
                 format!(
                     "(database_name = {} AND schema_name IN ('main', {}) OR schema_name = 'temp')",
-                    quoted(&database),
-                    quoted(&schema)
+                    quote::text(&database),
+                    quote::text(&schema)
                 )
             }
             Some(path) => {
                 let (database, schema) = self.existing_schema(path)?;
-                format!("database_name = {} AND schema_name = {}", quoted(&database), quoted(&schema))
+                format!(
+                    "database_name = {} AND schema_name = {}",
+                    quote::text(&database),
+                    quote::text(&schema)
+                )
             }
         };
         Ok(format!("{within} AND {}", condition(like, name)))
@@ -164,6 +169,6 @@ fn functions(like: Option<&tree::TextLiteral>) -> String {
 fn condition(like: Option<&tree::TextLiteral>, name: &str) -> String {
     match like {
         None => "TRUE".to_owned(),
-        Some(pattern) => format!("{name} LIKE {}", quoted(&pattern.text)),
+        Some(pattern) => format!("{name} LIKE {}", quote::text(&pattern.text)),
     }
 }
