@@ -117,7 +117,7 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
     }
     for script in &arguments.scripts {
         match script {
-            Script::Text(text) => shell.run_script(text)?,
+            Script::Text(text) => shell.run_as_transaction(text)?,
             Script::File(path) if path == "-" => standard_input(&mut shell)?,
             Script::File(path) => shell.run_file(path.into())?,
         }

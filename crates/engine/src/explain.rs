@@ -45,7 +45,7 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<String> {
         let mut parts = Vec::new();
-        let mut prepared = self.prepare(query, relations, Purpose::Explain, &mut parts)?;
+        let mut prepared = self.plan_steps(query, relations, Purpose::Explain, &mut parts)?;
         self.remark_decisions(&mut prepared.plan, relations);
         let (title, plan) = ("query".to_owned(), Arc::new(prepared.plan));
         parts.push(Part { title, plan, run: None, executed: Duration::ZERO });
@@ -76,7 +76,7 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<String> {
         let mut parts = Vec::new();
-        let prepared = self.prepare(query, relations, Purpose::Analyze, &mut parts)?;
+        let prepared = self.plan_steps(query, relations, Purpose::Analyze, &mut parts)?;
         let started = Instant::now();
         let plan = Arc::new(prepared.plan);
         let run =

@@ -65,7 +65,7 @@ impl Session {
             options,
             blocks: Mutex::new(Vec::new()),
         });
-        let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
+        let prepared = self.plan_steps(query, relations, Purpose::Run, &mut vec![])?;
         let input = prepared.plan;
         let estimated_rows = input.estimated_rows;
         let node = PhysicalNode::Insert { input: Box::new(input), table: TableId(0), name: name.to_owned() };

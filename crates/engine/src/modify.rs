@@ -38,7 +38,7 @@ impl Session {
         let Modification { query, change, .. } = modification;
         crate::wide::refuse_wide(&*relations.table_by_id(change.table)?, "change the rows of")?;
         let schema = result_schema(&query);
-        let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
+        let prepared = self.plan_steps(query, relations, Purpose::Run, &mut vec![])?;
         let plan = Arc::new(prepared.plan);
         let run = self.run_plan(&plan, relations, &prepared.shared, RunAs::default())?;
         let batches = conform(run.result.batches, &schema)?;

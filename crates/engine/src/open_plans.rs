@@ -188,7 +188,7 @@ impl Session {
         &self,
         text: &str,
         statement: &StatementText,
-        declared: &[Type],
+        declared: &[Option<Type>],
         values: &[(Value, Type)],
         relations: &SessionRelations,
     ) -> Result<Option<Planned>> {
@@ -238,13 +238,13 @@ impl Session {
         &self,
         text: &str,
         statement: &StatementText,
-        declared: &[Type],
+        declared: &[Option<Type>],
         values: &[(Value, Type)],
         relations: &SessionRelations,
     ) -> Option<Arc<OpenStatement>> {
         let declared: Vec<Option<Type>> =
             // A declared text takes the type that its place asks for, as a quoted literal does.
-            (0..values.len()).map(|at| declared.get(at).copied().filter(|ty| !is_text(*ty))).collect();
+            (0..values.len()).map(|at| declared.get(at).copied().flatten().filter(|ty| !is_text(*ty))).collect();
         let found = self.open.kept().used(text, relations).map(|entry| entry.bound.clone());
         let mut bound = match found.filter(|bound| bound.declared == declared) {
             Some(bound) => bound,
@@ -347,7 +347,7 @@ impl Session {
 }
 
 /// Whether a type is a text like any other.
-fn is_text(ty: Type) -> bool {
+pub(crate) fn is_text(ty: Type) -> bool {
     ty.is_text() && !ty.is_json()
 }
 

@@ -111,6 +111,19 @@ pub(crate) struct Given<'a> {
     pub parameters: &'a [(Value, Type)],
     /// The statement is prepared: it comes again with other values.
     pub prepared: bool,
+    /// And these types are declared for its parameters.
+    pub declared: &'a [Option<Type>],
+}
+
+impl<'a> Given<'a> {
+    /// Values that are there when the statement is planned.
+    pub fn values(parameters: &'a [(Value, Type)]) -> Self {
+        Given { parameters, prepared: false, declared: &[] }
+    }
+    /// Values for a statement that is planned before it has them.
+    pub fn prepared(parameters: &'a [(Value, Type)], declared: &'a [Option<Type>]) -> Self {
+        Given { parameters, prepared: true, declared }
+    }
 }
 
 /// What was kept of a text.
@@ -210,7 +223,7 @@ impl Session {
         statement: &StatementText,
         alone: bool,
         relations: &SessionRelations,
-        Given { parameters, prepared }: Given<'_>,
+        Given { parameters, prepared, declared }: Given<'_>,
     ) -> Result<(Planned, Option<Running>)> {
         let own = statement.of(text);
         let alone = alone && parameters.is_empty();
@@ -243,7 +256,7 @@ impl Session {
         }
         if prepared
             && !parameters.is_empty()
-            && let Some(planned) = self.plan_prepared(text, statement, &[], parameters, relations)?
+            && let Some(planned) = self.plan_prepared(text, statement, declared, parameters, relations)?
         {
             let recorded = match &planned {
                 Planned::Query(_) => self.begin_record_of(own, parameters),
@@ -270,7 +283,7 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<PlannedQuery> {
         let schema = result_schema(&query);
-        let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
+        let prepared = self.plan_steps(query, relations, Purpose::Run, &mut vec![])?;
         let (query, steps) = prepared.into_query(schema);
         if let (Some(text), Some(steps)) = (text, steps)
             && *self.settings() == *relations.session_settings()

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 
 use plan::Statement;
-use types::{Error, Result, SqlState, Type, Value, cast};
+use types::{Error, Result, Schema, SqlState, Type, Value, cast};
 
 use crate::Session;
 use crate::plan_cache::Planned;
@@ -55,6 +55,12 @@ impl Session {
         Ok(ResultSet::done("DEALLOCATE"))
     }
 
+    /// The columns that a prepared statement would give.
+    pub(crate) fn prepared_columns(&self, name: &str) -> Option<Schema> {
+        let text = self.prepared().get(name).map(|prepared| prepared.text.clone())?;
+        self.describe_statement(&text).ok()?.columns
+    }
+
     /// A prepared statement, planned for its arguments under the types that were declared for them.
     pub(crate) fn planned_prepared(
         &self,
@@ -65,6 +71,7 @@ impl Session {
         let Prepared { text, types } = self.prepared().get(name).cloned().ok_or_else(|| unknown(name))?;
         let wanted = sql::markers::parameters_wanted(&sql::markers::markers(&text));
         let arguments = &declared(name, arguments, &types, wanted)?;
+        let types: Vec<Option<Type>> = types.into_iter().map(Some).collect();
         let planned = sql::split(&text).and_then(|statements| match statements.first() {
             Some(first) => match self.plan_prepared(&text, first, &types, arguments, relations)? {
                 Some(planned) => Ok(planned),

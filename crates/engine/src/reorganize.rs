@@ -10,7 +10,7 @@ use block::EncodeOptions;
 use catalog::{BlockId, StoredBlock, Table, TableId};
 use plan::Modification;
 use plan::statement::ObjectName;
-use types::{Error, Result, SqlState};
+use types::{Error, Result};
 use vector::Batch;
 
 use crate::Session;
@@ -32,11 +32,8 @@ impl Session {
         rows: Option<Modification>,
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
-        if self.is_in_block() {
-            let message = "ALTER TABLE ... SET cannot run inside a transaction block";
-            return Err(Error::new(SqlState::ActiveTransaction, message)
-                .with_hint("its work goes on in the background, in steps that others see"));
-        }
+        let hint = "its work goes on in the background, in steps that others see";
+        self.leave_block_for("ALTER TABLE ... SET", hint)?;
         let id = TableId(table.0);
         let only = match rows {
             None => None,
@@ -72,7 +69,7 @@ impl Session {
     fn blocks_with(&self, rows: Modification, relations: &SessionRelations) -> Result<HashSet<BlockId>> {
         let known = relations.table_by_id(rows.change.table)?;
         let schema = result_schema(&rows.query);
-        let prepared = self.prepare(rows.query, relations, Purpose::Run, &mut vec![])?;
+        let prepared = self.plan_steps(rows.query, relations, Purpose::Run, &mut vec![])?;
         let plan = Arc::new(prepared.plan);
         let run = self.run_plan(&plan, relations, &prepared.shared, RunAs::default())?;
         let mut found = HashSet::new();

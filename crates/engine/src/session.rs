@@ -62,7 +62,7 @@ pub struct Description {
 }
 
 /// The columns of a bound statement's result.
-fn columns_of(statement: &Statement) -> Option<Schema> {
+pub(crate) fn columns_of(statement: &Statement) -> Option<Schema> {
     match statement {
         Statement::Query(query) => Some(crate::run::result_schema(query)),
         Statement::ChangingQuery(query) => Some(crate::run::result_schema(query)),
@@ -265,8 +265,8 @@ impl Session {
         self.role.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs every statement of `text`, up to the first error. Results come in order, one a statement; statements
-    /// before the error have taken effect.
+    /// Runs every statement of `text`, up to the first error. Results come in order, one a statement. Several statements
+    /// are one transaction unless they say otherwise (`script`): after an error none has taken effect.
     pub fn execute(&self, text: &str) -> Result<Vec<ResultSet>> {
         let mut results = Vec::new();
         self.execute_each(text, |result| {
@@ -276,12 +276,19 @@ impl Session {
         Ok(results)
     }
 
-    /// As `execute`, handing each result on as soon as it is there.
+    /// As `execute`, handing each result on as soon as it is there; the last one when all is committed. An error of
+    /// `deliver` is one of the text.
     pub fn execute_each(&self, text: &str, mut deliver: impl FnMut(ResultSet) -> Result<()>) -> Result<()> {
         self.called(|| {
-            let statements = self.statements(text)?;
-            for statement in &statements {
-                deliver(self.execute_one(text, statement, statements.len() == 1, Given::default())?)?;
+            let statements = self.statements_of_script(text)?;
+            let script = self.begin_script(statements.len())?;
+            for (at, statement) in statements.iter().enumerate() {
+                script.before_statement();
+                let result = self.execute_one(text, statement, statements.len() == 1, Given::default())?;
+                if at + 1 == statements.len() {
+                    script.commit()?;
+                }
+                deliver(result)?;
             }
             Ok(())
         })
@@ -301,13 +308,13 @@ impl Session {
     /// As `query`, with values for the parameters `$1`, `$2` and so on, or for as many `?`. Text takes the type that
     /// its place asks for, as a quoted literal does.
     pub fn query_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultSet> {
-        self.query_given(text, Given { parameters, prepared: false })
+        self.query_given(text, Given::values(parameters))
     }
 
     /// As `query_with`, for a text that comes again with other values: it is bound once, and a plan may serve all of
     /// them.
     pub fn query_prepared(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultSet> {
-        self.query_given(text, Given { parameters, prepared: true })
+        self.query_given(text, Given::prepared(parameters, &[]))
     }
 
     fn query_given(&self, text: &str, given: Given<'_>) -> Result<ResultSet> {
@@ -374,10 +381,12 @@ impl Session {
         alone: bool,
         given: Given<'_>,
     ) -> Result<ResultSet> {
+        // The thread that runs a long statement is another one.
+        let of_script = self.is_of_script();
         // Its own text, not the script's: that is looked at as a whole for each statement.
         self.guarded(statement.of(text), |running| {
             let reading = self.standard.begin();
-            let outcome = self.as_transaction(statement.ends_transaction(text), || {
+            let outcome = self.as_transaction(statement.ends_transaction(text), of_script, || {
                 let started = Instant::now();
                 running.trace().set_text(statement.of(text));
                 let relations = self.relations_of(Some(running.clone()));
@@ -678,8 +687,17 @@ impl Session {
 
     /// The catalog as a statement sees it that begins.
     pub(crate) fn relations_of(&self, statement: Option<Arc<StatementContext>>) -> SessionRelations {
+        self.relations_at(self.snapshot(), statement)
+    }
+
+    /// As `relations_of`, in another state of the catalog.
+    pub(crate) fn relations_at(
+        &self,
+        snapshot: Arc<catalog::Snapshot>,
+        statement: Option<Arc<StatementContext>>,
+    ) -> SessionRelations {
         let settings = self.settings().clone();
-        SessionRelations::new(&self.database, self.environment.clone(), self.snapshot(), settings)
+        SessionRelations::new(&self.database, self.environment.clone(), snapshot, settings)
             .with_statement(statement)
             .with_sequences(self.sequences.clone())
             .with_objects(self.objects().clone())

@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
+use catalog::Snapshot;
 use operators::compose::compose_stream;
 use operators::context::Conform;
 use operators::stream::{Popped, ResultQueue};
@@ -70,6 +71,19 @@ struct Running {
     control: Arc<QueryControl>,
     tick: Option<Tick>,
     driver: Option<JoinHandle<()>>,
+}
+
+/// A statement whose rows are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    /// The text that it is of.
+    pub text: &'a str,
+    pub statement: &'a sql::StatementText,
+    /// It is the text's only one.
+    pub alone: bool,
+    pub given: Given<'a>,
+    /// What a query sees, if that is not what the transaction sees now.
+    pub snapshot: Option<&'a Arc<Snapshot>>,
 }
 
 /// How a session finds the streams that are open, to stop them.
@@ -232,12 +246,12 @@ impl Session {
 
     /// As `stream`, with values for parameters; see [`Session::query_with`]. The text then holds one statement.
     pub fn stream_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultStream> {
-        self.open_stream(text, Given { parameters, prepared: false }, Form::Values)
+        self.open_stream(text, Given::values(parameters), Form::Values)
     }
 
     /// As `stream_with`, for a text that comes again with other values; see [`Session::query_prepared`].
     pub fn stream_prepared(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultStream> {
-        self.open_stream(text, Given { parameters, prepared: true }, Form::Values)
+        self.open_stream(text, Given::prepared(parameters, &[]), Form::Values)
     }
 
     /// As `stream`, for readers of Arrow: workers bring columns into Arrow's form, so that the reader need not.
@@ -247,7 +261,7 @@ impl Session {
 
     /// As `stream_arrow`, with values for parameters.
     pub fn stream_arrow_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ArrowStream> {
-        Ok(self.open_stream(text, Given { parameters, prepared: false }, Form::Arrow)?.into_arrow())
+        Ok(self.open_stream(text, Given::values(parameters), Form::Arrow)?.into_arrow())
     }
 
     /// As `stream_arrow`, for readers that want all rows before they do anything: when this returns the query has
@@ -255,22 +269,15 @@ impl Session {
     /// and no waiting for a consumer.
     pub fn collect_arrow(&self, text: &str) -> Result<ArrowStream> {
         Ok(self
-            .run_last(text, Given::default(), |query, relations, _| {
+            .run_last(text, Given::default(), Form::Arrow, |query, relations, _| {
                 self.run_planned(query, &relations, Form::Arrow).map(ResultStream::ready)
             })?
             .into_arrow())
     }
 
     fn open_stream(&self, text: &str, given: Given<'_>, form: Form) -> Result<ResultStream> {
-        self.run_last(text, given, |query, relations, recorded| {
-            // The places of a scheduler's workers may all be taken by orders that wait as we would.
-            match self.database.shared.scheduler.is_inside_order() {
-                true => self.run_planned(query, &relations, form).map(ResultStream::ready),
-                false => {
-                    let relations = Arc::new(relations);
-                    self.stream_query(query, &relations, Some(relations.clone()), form, recorded.take())
-                }
-            }
+        self.run_last(text, given, form, |query, relations, recorded| {
+            self.running_rows(query, relations, form, recorded)
         })
     }
 
@@ -280,35 +287,64 @@ impl Session {
         &self,
         text: &str,
         given: Given<'_>,
+        form: Form,
         run: impl Fn(PlannedQuery, SessionRelations, &mut Option<workload::Running>) -> Result<ResultStream>
         + Sync,
     ) -> Result<ResultStream> {
-        self.called(|| self.run_last_called(text, given, run))
+        self.called(|| self.run_last_called(text, given, form, run))
     }
 
     fn run_last_called(
         &self,
         text: &str,
         given: Given<'_>,
+        form: Form,
         run: impl Fn(PlannedQuery, SessionRelations, &mut Option<workload::Running>) -> Result<ResultStream>
         + Sync,
     ) -> Result<ResultStream> {
-        let statements = self.statements(text)?;
+        let statements = self.statements_of_script(text)?;
         let Some((last, before)) = statements.split_last() else {
             return Ok(ResultStream::ready(ResultSet::done("")));
         };
         if !given.parameters.is_empty() && !before.is_empty() {
             return Err(crate::session::more_than_one());
         }
+        let script = self.begin_script(statements.len())?;
         for statement in before {
+            script.before_statement();
             self.execute_one(text, statement, false, Given::default())?;
         }
-        self.guarded(last.of(text), |running| {
-            self.as_transaction(last.ends_transaction(text), || {
-                running.trace().set_text(last.of(text));
-                let relations = self.relations_of(Some(running.clone()));
-                let alone = before.is_empty();
-                let (planned, mut recorded) = self.plan_statement(text, last, alone, &relations, given)?;
+        script.before_statement();
+        // An error in the midst of the last rows takes back what was done before, so these cannot come later.
+        let at_once = script.has_changes();
+        let opening = Opening { text, statement: last, alone: before.is_empty(), given, snapshot: None };
+        let stream = self.open_rows(&opening, |query, relations, recorded| match at_once {
+            true => self.run_planned(query, &relations, form).map(ResultStream::ready),
+            false => run(query, relations, recorded),
+        })?;
+        script.commit()?;
+        Ok(stream)
+    }
+
+    /// Plans a statement in the block that is open or as a transaction of its own; a query's rows come by `run`, and other
+    /// statements run to their end.
+    pub(crate) fn open_rows(
+        &self,
+        opening: &Opening<'_>,
+        run: impl Fn(PlannedQuery, SessionRelations, &mut Option<workload::Running>) -> Result<ResultStream>
+        + Sync,
+    ) -> Result<ResultStream> {
+        let Opening { text, statement, alone, given, snapshot } = *opening;
+        let of_script = self.is_of_script();
+        self.guarded(statement.of(text), |running| {
+            self.as_transaction(statement.ends_transaction(text), of_script, || {
+                running.trace().set_text(statement.of(text));
+                let relations = match snapshot {
+                    Some(snapshot) => self.relations_at(snapshot.clone(), Some(running.clone())),
+                    None => self.relations_of(Some(running.clone())),
+                };
+                let (planned, mut recorded) =
+                    self.plan_statement(text, statement, alone, &relations, given)?;
                 let query = match planned {
                     Planned::Query(query) => Ok(query),
                     Planned::Statement(Statement::Query(query)) => {
@@ -337,6 +373,24 @@ impl Session {
                 result
             })
         })
+    }
+
+    /// A query's rows, which are computed while they are read.
+    pub(crate) fn running_rows(
+        &self,
+        query: PlannedQuery,
+        relations: SessionRelations,
+        form: Form,
+        recorded: &mut Option<workload::Running>,
+    ) -> Result<ResultStream> {
+        // The places of a scheduler's workers may all be taken by orders that wait as we would.
+        match self.database.shared.scheduler.is_inside_order() {
+            true => self.run_planned(query, &relations, form).map(ResultStream::ready),
+            false => {
+                let relations = Arc::new(relations);
+                self.stream_query(query, &relations, Some(relations.clone()), form, recorded.take())
+            }
+        }
     }
 
     /// The rows of a query that a statement on this session uses itself, while it runs.

@@ -7,6 +7,9 @@
 //!    | v                  v                             v
 //!   statement            none  <------------------------+   ROLLBACK TO a savepoint: a block again
 //! ```
+//! A block is also opened by a text of several statements and by a pipeline of them (`script`): it is implicit, BEGIN makes
+//! it one like any other, and what opened it ends it.
+//!
 //! A statement outside a block is a transaction of its own: it sees one snapshot, its changes are committed when it has
 //! succeeded, and when others were faster it is run again on what they left. In a block, errors of that kind end the
 //! block, and the client begins anew.
@@ -16,8 +19,9 @@
 //! Control", TODS 1981, with tables as what is read.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -27,6 +31,9 @@ use types::{Error, Result, SqlState};
 
 use crate::Session;
 use crate::result::ResultSet;
+
+/// The warning of COMMIT and ROLLBACK where BEGIN has not been said.
+const NO_TRANSACTION: &str = "there is no transaction in progress";
 
 /// Times that a statement outside a block is run because others were faster.
 const ATTEMPTS_MAX: usize = 1000;
@@ -43,6 +50,11 @@ pub(crate) struct Transactions {
     statements: Mutex<HashMap<ThreadId, Statement>>,
     /// Modes that later transactions begin with.
     modes: Mutex<Modes>,
+    /// The thread whose text of several statements is under way, and what those that wait for its end wait for.
+    pub(crate) script: Mutex<Option<ThreadId>>,
+    pub(crate) script_ended: Condvar,
+    /// Blocks that were opened so far.
+    blocks: AtomicU64,
 }
 
 /// One statement: what it sees, and its changes once it has made some.
@@ -59,6 +71,10 @@ pub(crate) struct Own {
 
 /// An open transaction block.
 pub(crate) struct Block {
+    /// Unique in the session, for what lives as long as its transaction.
+    number: u64,
+    /// A script or a pipeline has opened it, and BEGIN has not been said.
+    implicit: bool,
     own: Own,
     failed: bool,
     /// Since when no statement has run in it, and for how long that may be.
@@ -200,12 +216,21 @@ impl Session {
         }
     }
 
-    /// Runs one statement in the block that is open, or as a transaction of its own.
-    pub(crate) fn as_transaction<R>(&self, ends_block: bool, work: impl Fn() -> Result<R>) -> Result<R> {
+    /// Runs one statement in the block that is open, or as a transaction of its own. `of_script`: it belongs to the script
+    /// that is under way, for whose end others wait.
+    pub(crate) fn as_transaction<R>(
+        &self,
+        ends_block: bool,
+        of_script: bool,
+        work: impl Fn() -> Result<R>,
+    ) -> Result<R> {
         let id = thread::current().id();
         if locked(&self.transactions.statements).contains_key(&id) {
             // The host program runs it inside of the statement that this thread runs, of which it is a part.
             return work();
+        }
+        if !of_script {
+            self.wait_for_script()?;
         }
         if let Some(outcome) = self.in_open_block(ends_block, &work) {
             return outcome;
@@ -247,7 +272,8 @@ impl Session {
         let outcome = work();
         if let Some(block) = &mut *self.block() {
             block.failed |= outcome.is_err();
-            block.idle = self.settings().idle_timeout.map(|timeout| (Instant::now(), timeout));
+            let timeout = self.settings().idle_timeout.filter(|_| !block.implicit);
+            block.idle = timeout.map(|timeout| (Instant::now(), timeout));
         }
         if self.settings().idle_timeout.is_some() {
             self.database.shared.idle.add(&self.database.shared, &self.transactions);
@@ -341,6 +367,10 @@ impl Session {
             C::Begin { modes, start } => {
                 let done = ResultSet::done(if start { "START TRANSACTION" } else { "BEGIN" });
                 if let Some(block) = &mut *self.block() {
+                    if std::mem::take(&mut block.implicit) {
+                        block.set_modes(modes)?;
+                        return Ok(done);
+                    }
                     block.modes = block.modes.with(modes);
                     return Ok(done.with_warning("there is already a transaction in progress"));
                 }
@@ -386,21 +416,72 @@ impl Session {
     }
 
     fn begin(&self, modes: Modes) {
-        let own = Own::new(Transaction::on(self.newest()));
         let timeout = self.settings().idle_timeout;
-        *self.block() = Some(Block {
-            own,
+        let block = Block { idle: timeout.map(|timeout| (Instant::now(), timeout)), ..self.new_block(modes) };
+        *self.block() = Some(block);
+        if timeout.is_some() {
+            self.database.shared.idle.add(&self.database.shared, &self.transactions);
+        }
+    }
+
+    /// A block that has seen no statement.
+    fn new_block(&self, modes: Modes) -> Block {
+        Block {
+            number: self.transactions.blocks.fetch_add(1, Relaxed) + 1,
+            implicit: false,
+            own: Own::new(Transaction::on(self.newest())),
             failed: false,
-            idle: timeout.map(|timeout| (Instant::now(), timeout)),
+            idle: None,
             given_up: false,
             used: false,
             modes,
             savepoints: vec![],
             read: HashSet::new(),
-        });
-        if timeout.is_some() {
-            self.database.shared.idle.add(&self.database.shared, &self.transactions);
         }
+    }
+
+    /// Opens an implicit block, where no block is open.
+    pub(crate) fn open_implicit(&self) {
+        let modes = self.modes();
+        let mut current = self.block();
+        if current.is_none() {
+            *current = Some(Block { implicit: true, ..self.new_block(modes) });
+        }
+    }
+
+    /// Ends the block that is open if it is implicit; one that has failed is rolled back.
+    pub(crate) fn end_implicit_block(&self, commit: bool) -> Result<()> {
+        let ended = self.block().take_if(|block| block.implicit);
+        ended.map_or(Ok(()), |block| self.finish(block, commit).map(drop))
+    }
+
+    /// Whether an implicit block is open that has changed something.
+    pub(crate) fn implicit_changes(&self) -> bool {
+        self.block().as_ref().is_some_and(|block| block.implicit && block.own.transaction.has_changes())
+    }
+
+    /// Whether a block is open that a script or a pipeline has opened.
+    pub(crate) fn is_in_implicit_block(&self) -> bool {
+        self.block().as_ref().is_some_and(|block| block.implicit)
+    }
+
+    /// The number of the block that is open, which no other block of the session has.
+    pub(crate) fn block_number(&self) -> Option<u64> {
+        self.block().as_ref().map(|block| block.number)
+    }
+
+    /// For statements that cannot be a part of a transaction. In an implicit block that has changed nothing yet such a
+    /// statement runs by itself, and the statements after it are a transaction of their own; in others it is an error.
+    pub(crate) fn leave_block_for(&self, verb: &str, hint: &str) -> Result<()> {
+        let mut current = self.block();
+        let left = current.take_if(|block| block.implicit && !block.own.transaction.has_changes());
+        if current.is_none() {
+            drop(current);
+            drop(left);
+            return Ok(());
+        }
+        let message = format!("{verb} cannot run inside a transaction block");
+        Err(Error::new(SqlState::ActiveTransaction, message).with_hint(hint))
     }
 
     /// Marks the block as used by a statement other than those about it.
@@ -416,22 +497,14 @@ impl Session {
         let Some(block) = &mut *current else {
             return Ok(done.with_warning("SET TRANSACTION can only be used in transaction blocks"));
         };
-        if block.used && modes.isolation.is_some() {
-            let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
-            return Err(Error::new(SqlState::ActiveTransaction, message));
-        }
-        if block.used && modes.read_only == Some(false) && block.modes.read_only {
-            let message = "transaction read-write mode must be set before any query";
-            return Err(Error::new(SqlState::ActiveTransaction, message));
-        }
-        block.modes = block.modes.with(modes);
+        block.set_modes(modes)?;
         Ok(done)
     }
 
     fn in_block<R>(&self, verb: &str, change: impl FnOnce(&mut Block) -> Result<R>) -> Result<R> {
         match &mut *self.block() {
-            Some(block) => change(block),
-            None => {
+            Some(block) if !block.implicit => change(block),
+            _ => {
                 let message = format!("{verb} can only be used in transaction blocks");
                 Err(Error::new(SqlState::NoActiveTransaction, message))
             }
@@ -440,38 +513,62 @@ impl Session {
 
     fn end_block(&self, chain: bool, commit: bool) -> Result<ResultSet> {
         let word = if commit { "COMMIT" } else { "ROLLBACK" };
+        let implicit = self.block().as_ref().is_none_or(|block| block.implicit);
+        if implicit && chain {
+            let message = format!("{word} AND CHAIN can only be used in transaction blocks");
+            return Err(Error::new(SqlState::NoActiveTransaction, message));
+        }
         let Some(block) = self.block().take() else {
-            if chain {
-                let message = format!("{word} AND CHAIN can only be used in transaction blocks");
-                return Err(Error::new(SqlState::NoActiveTransaction, message));
-            }
-            return Ok(ResultSet::done(word).with_warning("there is no transaction in progress"));
+            return Ok(ResultSet::done(word).with_warning(NO_TRANSACTION));
         };
-        let Block { mut own, failed, modes, savepoints, read, .. } = block;
-        drop(savepoints);
-        let done = if commit && failed { "ROLLBACK" } else { word };
-        if commit && !failed {
-            let settled = crate::sequences::settled(&own.seen, own.transaction.base());
-            own.change(|draft| {
-                let mut settled = settled.into_iter();
-                settled.try_for_each(|(schema, name, sequence)| {
-                    draft.set_sequence(Some(&schema), &name, Some(sequence))
-                })
-            })?;
-            let read = (modes.isolation == Some(IsolationLevel::Serializable)).then_some(&read);
-            self.commit_own(own, read)?;
-        } else {
-            drop(own);
-            self.reclaim_if_asked();
+        let modes = block.modes;
+        let kept = self.finish(block, commit)?;
+        if implicit {
+            return Ok(ResultSet::done(word).with_warning(NO_TRANSACTION));
         }
         if chain {
             self.begin(modes);
         }
-        Ok(ResultSet::done(done))
+        Ok(ResultSet::done(if kept { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    /// Ends a block that is not the session's any more; whether its changes are kept.
+    fn finish(&self, block: Block, commit: bool) -> Result<bool> {
+        let Block { mut own, failed, modes, savepoints, read, .. } = block;
+        drop(savepoints);
+        if !commit || failed {
+            drop(own);
+            self.reclaim_if_asked();
+            return Ok(false);
+        }
+        let settled = crate::sequences::settled(&own.seen, own.transaction.base());
+        own.change(|draft| {
+            let mut settled = settled.into_iter();
+            settled.try_for_each(|(schema, name, sequence)| {
+                draft.set_sequence(Some(&schema), &name, Some(sequence))
+            })
+        })?;
+        let read = (modes.isolation == Some(IsolationLevel::Serializable)).then_some(&read);
+        self.commit_own(own, read)?;
+        Ok(true)
     }
 }
 
 impl Block {
+    /// SET TRANSACTION; what decides what is seen comes before that.
+    fn set_modes(&mut self, modes: TransactionModes) -> Result<()> {
+        if self.used && modes.isolation.is_some() {
+            let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+            return Err(Error::new(SqlState::ActiveTransaction, message));
+        }
+        if self.used && modes.read_only == Some(false) && self.modes.read_only {
+            let message = "transaction read-write mode must be set before any query";
+            return Err(Error::new(SqlState::ActiveTransaction, message));
+        }
+        self.modes = self.modes.with(modes);
+        Ok(())
+    }
+
     /// The innermost savepoint of that name.
     fn savepoint(&self, name: &str) -> Result<usize> {
         self.savepoints.iter().rposition(|(known, _)| known == name).ok_or_else(|| {
@@ -497,7 +594,8 @@ impl Drop for Ended<'_> {
     }
 }
 
-fn failed() -> Error {
+/// What statements say in a block that has met an error.
+pub(crate) fn failed() -> Error {
     let message = "current transaction is aborted, commands ignored until end of transaction block";
     Error::new(SqlState::InFailedTransaction, message)
 }

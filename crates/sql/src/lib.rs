@@ -58,6 +58,21 @@ pub fn plan(text: &str, statement: &StatementText, relations: &dyn Relations) ->
     plan_with(text, statement, relations, &[])
 }
 
+/// Whether a statement of `text` can be read; what its names mean is not looked at.
+pub fn check_syntax(text: &str, statement: &StatementText) -> Result<()> {
+    let own = statement.of(text);
+    stack::with_room(statement.depth(), || parse::tree(own).map(drop))
+        .map_err(|error| statement.in_script(error))
+}
+
+/// The first word of a statement's command tag, `SELECT` for every query; and whether its names are looked up when it is
+/// prepared, as those of queries and of statements that change rows are.
+pub fn verb(text: &str, statement: &StatementText) -> Result<(&'static str, bool)> {
+    let own = statement.of(text);
+    stack::with_room(statement.depth(), || Ok(statement::verb(&parse::tree(own)?)))
+        .map_err(|error| statement.in_script(error))
+}
+
 /// The condition of a CHECK, over `Input(i)` for the i-th of `columns`.
 pub fn check_condition(
     table: &str,

@@ -119,6 +119,13 @@ pub enum SqlState {
     /// A sequence has no number to give.
     SequenceLimitExceeded,
     NotInPrerequisiteState,
+    /// A cursor or a portal that is not there.
+    UndefinedCursor,
+    /// A cursor that is not where it would have to be.
+    InvalidCursorState,
+    DuplicateCursor,
+    /// A client's message that does not fit what was said before.
+    ProtocolViolation,
     /// A value given for a column that is GENERATED ALWAYS.
     GeneratedAlways,
     Internal,
@@ -210,6 +217,10 @@ impl SqlState {
             Self::InvalidSavepoint => "3B001",
             Self::SequenceLimitExceeded => "2200H",
             Self::NotInPrerequisiteState => "55000",
+            Self::UndefinedCursor => "34000",
+            Self::InvalidCursorState => "24000",
+            Self::DuplicateCursor => "42P03",
+            Self::ProtocolViolation => "08P01",
             Self::GeneratedAlways => "428C9",
             Self::Internal => "XX000",
         }

@@ -84,6 +84,8 @@ pub struct Shell<'a> {
     output: Option<std::fs::File>,
     /// The line of a script on which the running statements begin; errors count from there. `None` outside of scripts.
     line: Option<u32>,
+    /// Statements between two commands are one transaction, as those of one `-c` are.
+    one_transaction: bool,
 }
 
 const PROMPT: &str = "quickstep> ";
@@ -170,6 +172,7 @@ impl<'a> Shell<'a> {
             lines: &PLAIN,
             output: None,
             line: None,
+            one_transaction: false,
         }
     }
 
@@ -374,12 +377,23 @@ impl<'a> Shell<'a> {
             Failed::Reported
         })?;
         // What editors of other systems put before the text.
-        self.run_pieces(text.strip_prefix('\u{feff}').unwrap_or(&text), is_input)
+        let outer = std::mem::take(&mut self.one_transaction);
+        let outcome = self.run_pieces(text.strip_prefix('\u{feff}').unwrap_or(&text), is_input);
+        self.one_transaction = outer;
+        outcome
     }
 
     /// Statements and commands; a command has a line of its own. Leaving ends this script alone.
     pub fn run_script(&mut self, text: &str) -> Result<(), Failed> {
         self.run_pieces(text, false)
+    }
+
+    /// As `run_script`; statements that follow each other are one transaction unless they say otherwise.
+    pub fn run_as_transaction(&mut self, text: &str) -> Result<(), Failed> {
+        self.one_transaction = true;
+        let outcome = self.run_pieces(text, false);
+        self.one_transaction = false;
+        outcome
     }
 
     fn run_pieces(&mut self, text: &str, is_input: bool) -> Result<(), Failed> {
@@ -412,7 +426,8 @@ impl<'a> Shell<'a> {
         // Clears what a failed statement may have left.
         self.standard.begin();
         progress::begin();
-        let outcome = self.session.execute_each(text, |result| {
+        let session = self.session;
+        let show = |result: ResultSet| {
             progress::end();
             let elapsed = started.elapsed();
             if !self.standard.was_used()
@@ -430,7 +445,11 @@ impl<'a> Shell<'a> {
                 return Err(Error::new(SqlState::QueryCanceled, "canceling the statements that follow"));
             }
             Ok(())
-        });
+        };
+        let outcome = match self.one_transaction {
+            true => session.execute_each(text, show),
+            false => session.execute_separately(text, show),
+        };
         progress::end();
         let outcome = match (outcome, broken) {
             (_, Some(error)) => Err(error.into()),

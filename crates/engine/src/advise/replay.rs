@@ -127,7 +127,7 @@ impl Replays {
         let Some(query) = query_of(planned) else { return Ok(()) };
         let mut parts = Vec::new();
         // Common subplans and scalar subqueries run now, as they would before the statement's own plan.
-        let prepared = session.prepare(query, &self.relations, Purpose::Analyze, &mut parts)?;
+        let prepared = session.plan_steps(query, &self.relations, Purpose::Analyze, &mut parts)?;
         let plans = parts.into_iter().map(|part| part.plan).chain([Arc::new(prepared.plan)]);
         for plan in plans {
             let mut path = Vec::new();

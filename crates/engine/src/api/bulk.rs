@@ -162,7 +162,9 @@ impl BulkInsert {
         }
         let text = self.text(session, &schema);
         let work = Work { session, text, schema, batches };
-        let in_block = session.in_transaction();
+        // An implicit block has no savepoints: an error there ends it without a look for the row.
+        let implicit = session.is_in_implicit_block();
+        let in_block = session.in_transaction() && !implicit;
         if in_block {
             session.execute(SAVE)?;
         }
@@ -173,7 +175,7 @@ impl BulkInsert {
                 }
                 Ok(rows)
             }
-            Err(error) if !is_of_a_row(&error) => Err(error),
+            Err(error) if implicit || !is_of_a_row(&error) => Err(error),
             Err(error) => {
                 session.execute(if in_block { TAKE_BACK } else { "BEGIN" })?;
                 let found = work.first_refused(rows);

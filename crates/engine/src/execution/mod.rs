@@ -123,7 +123,7 @@ pub(crate) struct Execution<'a> {
 impl Session {
     /// Plans a query. What has to run before it runs, unless the purpose is to explain; `parts` gets those plans, unless
     /// the purpose is to run.
-    pub(crate) fn prepare(
+    pub(crate) fn plan_steps(
         &self,
         query: LogicalQuery,
         relations: &SessionRelations,

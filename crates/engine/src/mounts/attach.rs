@@ -185,12 +185,8 @@ fn keep_up(shared: &Arc<Shared>, mount: &Arc<Mount>) -> Result<()> {
 
 impl Session {
     fn refuse_in_block(&self, verb: &str) -> Result<()> {
-        if !self.is_in_block() {
-            return Ok(());
-        }
-        let message = format!("{verb} cannot run inside a transaction block");
-        Err(Error::new(SqlState::ActiveTransaction, message)
-            .with_hint("a transaction sees the databases that there were when it began; COMMIT first"))
+        let hint = "a transaction sees the databases that there were when it began; COMMIT first";
+        self.leave_block_for(verb, hint)
     }
 
     /// ATTACH.

@@ -57,6 +57,48 @@ pub(crate) fn plan(
     context.plan(tree)
 }
 
+/// The first word of a statement's command tag; and whether names in it are looked up when it is prepared.
+pub(crate) fn verb(statement: &tree::Statement) -> (&'static str, bool) {
+    let other = |verb| (verb, false);
+    match &statement.kind {
+        Kind::Query(_) => ("SELECT", true),
+        Kind::Insert(_) => ("INSERT", true),
+        Kind::Update(_) => ("UPDATE", true),
+        Kind::Delete(_) => ("DELETE", true),
+        Kind::Merge(_) => ("MERGE", true),
+        Kind::Show(tree::Show::Name(_)) => ("SHOW", true),
+        Kind::Describe { .. } | Kind::Show(_) => ("SELECT", true),
+        Kind::Explain { .. } => ("EXPLAIN", true),
+        Kind::Truncate(_) => other("TRUNCATE"),
+        Kind::Copy(_) | Kind::CopyDatabase { .. } => other("COPY"),
+        Kind::CreateTable(_)
+        | Kind::CreateView(_)
+        | Kind::CreateIndex(_)
+        | Kind::CreateSequence { .. }
+        | Kind::CreateSchema { .. }
+        | Kind::CreateType(_)
+        | Kind::CreateMacro(_)
+        | Kind::CreateFunction(_)
+        | Kind::CreateSecret(_)
+        | Kind::CreateWideTable(_) => other("CREATE"),
+        Kind::AlterTable(_) | Kind::AlterObject(_) | Kind::AlterQuery(..) => other("ALTER"),
+        Kind::Drop(_) => other("DROP"),
+        Kind::Comment(_) => other("COMMENT"),
+        Kind::Prepare { .. } => other("PREPARE"),
+        Kind::Execute { .. } => other("EXECUTE"),
+        Kind::Deallocate(_) => other("DEALLOCATE"),
+        Kind::Set(_) | Kind::SetTransaction(..) => other("SET"),
+        Kind::Reset { .. } | Kind::ResetVariable(_) => other("RESET"),
+        Kind::Begin { .. } => other("BEGIN"),
+        Kind::Commit { .. } => other("COMMIT"),
+        Kind::Rollback { .. } => other("ROLLBACK"),
+        Kind::Savepoint(_) => other("SAVEPOINT"),
+        Kind::Release(_) => other("RELEASE"),
+        Kind::Call { .. } => other("CALL"),
+        _ => other("OTHER"),
+    }
+}
+
 /// What planning any statement needs.
 struct Context<'a> {
     text: &'a str,
