@@ -102,7 +102,7 @@ pub enum SqlState {
     IoError,
     DataCorrupted,
     BadCopyFormat,
-    /// Bytes of a client that are no message of the protocol.
+    /// Bytes of a client that are no message of the protocol, or a message that does not fit what was said before.
     ProtocolViolation,
     /// Bytes of a client that are no value of the type in its binary form.
     InvalidBinaryRepresentation,
@@ -124,8 +124,6 @@ pub enum SqlState {
     /// A cursor that is not where it would have to be.
     InvalidCursorState,
     DuplicateCursor,
-    /// A client's message that does not fit what was said before.
-    ProtocolViolation,
     /// A value given for a column that is GENERATED ALWAYS.
     GeneratedAlways,
     Internal,
@@ -205,7 +203,6 @@ impl SqlState {
             Self::IoError => "58030",
             Self::DataCorrupted => "XX001",
             Self::BadCopyFormat => "22P04",
-            Self::ProtocolViolation => "08P01",
             Self::InvalidBinaryRepresentation => "22P03",
             Self::CharacterNotInRepertoire => "22021",
             Self::InvalidAuthorization => "28000",
