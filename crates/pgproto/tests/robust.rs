@@ -7,7 +7,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use pgproto::copy::{BINARY_HEAD, BinaryCopyReader};
+use pgproto::copy::{BINARY_HEAD, BinaryCopyReader, CopyFormat, CopyOptions, LineCopyReader};
 use pgproto::frontend::{password, sasl_initial_response};
 use pgproto::scram::{ChannelBinding, Exchange, MECHANISM, Verifier};
 use pgproto::value::ValueForm;
@@ -259,6 +259,37 @@ fn copy_streams_of_any_bytes() {
         });
         assert!(most <= 16_384 + input.len() * 8, "{most} bytes for {input:02x?}");
     }
+}
+
+#[test]
+fn copy_lines_of_any_bytes() {
+    let columns = [("a", Type::Integer), ("b", Type::Text), ("c", Type::Decimal { precision: 10, scale: 2 })];
+    let right: [&[u8]; 3] = [
+        b"1\ta\\tb\t1.50\n\\N\t\\N\t\\N\n2\t\\x41\\101\t0.1\r\n\\.\nx",
+        b"1,\"a,\"\"b\nc\",1.50\n,,\n2,x\"y\"z,-0.1\n\\.\n",
+        b"a,b,c\r\n7,\"\",\r\n",
+    ];
+    let (mut random, mut whole) = (Random(6), 0);
+    for _ in 0..INPUTS / 2 {
+        let input = random.input(&right);
+        let format = if random.below(2) == 0 { CopyFormat::Text } else { CopyFormat::Csv };
+        let mut options = CopyOptions::of(format, 3);
+        options.header = random.below(4) == 0;
+        let size = 1 + random.below(40);
+        let most = largest(|| {
+            let mut read = Vec::new();
+            for size in [size, usize::MAX] {
+                let mut reader = LineCopyReader::new(&columns, &options, 1000);
+                let pushed = input.chunks(size).try_for_each(|piece| reader.push(piece, |_| Ok(())));
+                read.push(pushed.and_then(|()| reader.finish()).map(|batch| batch.rows));
+            }
+            // However a stream is cut, it has the same rows or the same error.
+            assert_eq!(read[0], read[1], "{input:02x?}");
+            whole += usize::from(read[0].is_ok());
+        });
+        assert!(most <= 16_384 + input.len() * 8, "{most} bytes for {input:02x?}");
+    }
+    assert!(whole > INPUTS / 100, "{whole}");
 }
 
 #[test]

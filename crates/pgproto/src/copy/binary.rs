@@ -13,6 +13,7 @@ use types::{Error, Result, SqlState, Type};
 use vector::{BATCH_ROWS, Batch, VectorBuilder};
 
 use super::BINARY_HEAD;
+use super::pieces::Pieces;
 use crate::decode::{self, text_of};
 use crate::format::Format;
 
@@ -36,9 +37,8 @@ pub struct BinaryCopyReader {
     types: Vec<Type>,
     builders: Vec<VectorBuilder>,
     state: State,
-    /// What has come of something that is not whole.
-    kept: Vec<u8>,
-    kept_max: usize,
+    pieces: Pieces,
+    row_bytes_max: usize,
     /// Bytes of values in the builders.
     filled: usize,
     rows: u64,
@@ -61,8 +61,8 @@ impl BinaryCopyReader {
             types: types.to_vec(),
             builders: types.iter().map(|ty| VectorBuilder::new(*ty, 0)).collect(),
             state: State::Head,
-            kept: Vec::new(),
-            kept_max: row_bytes_max,
+            pieces: Pieces::new(row_bytes_max),
+            row_bytes_max,
             filled: 0,
             rows: 0,
         }
@@ -74,51 +74,19 @@ impl BinaryCopyReader {
 
     /// Takes a piece of the stream and hands on each batch that it fills.
     pub fn push(&mut self, piece: &[u8], mut batch: impl FnMut(Batch) -> Result<()>) -> Result<()> {
-        if self.kept.is_empty() {
-            let taken = self.read(piece, &mut batch)?;
-            self.keep(&piece[taken..])?;
-            return Ok(());
-        }
-        // A row that was cut: completed little by little, so that a large piece is not copied for a small rest.
-        let mut rest = piece;
-        while !rest.is_empty() {
-            let more = rest.len().min(self.kept.len().max(4096));
-            self.keep(&rest[..more])?;
-            rest = &rest[more..];
-            let kept = std::mem::take(&mut self.kept);
-            let taken = self.read(&kept, &mut batch)?;
-            if taken == 0 {
-                self.kept = kept;
-                continue;
-            }
-            let left = kept.len() - taken;
-            if left <= more {
-                // The rest of what was kept are bytes of this piece.
-                let from = piece.len() - rest.len() - left;
-                let taken = self.read(&piece[from..], &mut batch)?;
-                return self.keep(&piece[from + taken..]);
-            }
-            self.kept = kept[taken..].to_vec();
-        }
-        Ok(())
+        let mut pieces = std::mem::replace(&mut self.pieces, Pieces::new(0));
+        let pushed = pieces.push(piece, |bytes| self.read(bytes, &mut batch));
+        self.pieces = pieces;
+        pushed
     }
 
     /// The last batch, which may be empty; an error when the stream ended before its end mark.
     pub fn finish(mut self) -> Result<Batch> {
         match self.state {
-            State::End if self.kept.is_empty() => Ok(self.take()),
-            _ if self.kept.is_empty() && matches!(self.state, State::Head) => Err(signature()),
+            State::End if self.pieces.is_empty() => Ok(self.take()),
+            _ if self.pieces.is_empty() && matches!(self.state, State::Head) => Err(signature()),
             _ => Err(bad("unexpected EOF in COPY data").with_detail(format!("after row {}", self.rows))),
         }
-    }
-
-    fn keep(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.kept.len() + bytes.len() > self.kept_max.saturating_add(HEAD_BYTES) {
-            let message = format!("a row of COPY data has more than {} bytes", self.kept_max);
-            return Err(Error::new(SqlState::OutOfMemory, message));
-        }
-        self.kept.extend_from_slice(bytes);
-        Ok(())
     }
 
     fn take(&mut self) -> Batch {
@@ -187,8 +155,8 @@ impl BinaryCopyReader {
         for _ in 0..count {
             let Some(length) = number(bytes, &mut at).map(i32::from_be_bytes) else { return Ok(0) };
             match usize::try_from(length) {
-                Ok(length) if length > self.kept_max => {
-                    let message = format!("a field of COPY data has more than {} bytes", self.kept_max);
+                Ok(length) if length > self.row_bytes_max => {
+                    let message = format!("a field of COPY data has more than {} bytes", self.row_bytes_max);
                     return Err(Error::new(SqlState::OutOfMemory, message).with_detail(self.place()));
                 }
                 Ok(length) => at += length,

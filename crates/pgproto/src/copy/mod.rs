@@ -1,12 +1,16 @@
 //! COPY over the protocol: its options, and its binary format as it comes in.
 //!
-//! Rows that go out are encoded by [`rows::RowEncoder::copy`](crate::rows::RowEncoder::copy) with these options. The
-//! binary format is read here ([`BinaryCopyReader`]); text and CSV that come in are read by the engine's readers of
-//! files, and `docs/internals/wire-types.md` lists where these differ from PostgreSQL.
+//! Rows that go out are encoded by [`rows::RowEncoder::copy`](crate::rows::RowEncoder::copy) with these options. What
+//! comes in becomes batches piece by piece: [`BinaryCopyReader`] and, for text and CSV, [`LineCopyReader`]. The engine's
+//! readers of files are others: they guess, run in parallel and read what PostgreSQL's COPY does not;
+//! `docs/internals/wire-types.md` says where they differ.
 
 mod binary;
+mod lines;
+mod pieces;
 
 pub use binary::BinaryCopyReader;
+pub use lines::LineCopyReader;
 
 use types::{Error, Result, SqlState};
 

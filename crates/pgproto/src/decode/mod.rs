@@ -12,7 +12,7 @@ use types::nested::encoding;
 use types::{Error, Result, SqlState, Type, Value, cast, json};
 
 use crate::format::Format;
-use crate::oid;
+use crate::oid::{self, TypeOids};
 use crate::reader::utf8;
 use crate::value::DIMENSIONS_MAX;
 
@@ -52,6 +52,25 @@ pub fn value_of_oid(bytes: Option<&[u8]>, format: Format, oid: u32) -> Result<(T
         },
     };
     Ok((ty, value(Some(bytes), format, ty)?))
+}
+
+/// Reads a parameter whose place in the statement has a type, and that the client calls a type by its OID. What the OID
+/// says decides how the bytes are read, as in PostgreSQL; the value is then cast as an assignment casts. With 0 and
+/// `unknown`, and with the OID of the place's own type, it is read as the place's type. Text of a type that is not known
+/// here is, too; in binary that is error 42704.
+pub fn parameter(
+    bytes: Option<&[u8]>,
+    format: Format,
+    oid: u32,
+    ty: Type,
+    oids: &dyn TypeOids,
+) -> Result<Value> {
+    let own = matches!(oid, 0 | oid::UNKNOWN) || oid == oid::describe(ty, oids).oid;
+    if own || (format == Format::Text && oid::type_of(oid).is_none()) {
+        return value(bytes, format, ty);
+    }
+    let (from, read) = value_of_oid(bytes, format, oid)?;
+    if ty == Type::Null { Ok(read) } else { cast::cast_value(&read, from, ty) }
 }
 
 /// The list type for an array of a type: with a level for each dimension, and of NUMERIC with room for every element.

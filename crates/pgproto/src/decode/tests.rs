@@ -189,6 +189,27 @@ fn a_client_names_types_by_oid() {
 }
 
 #[test]
+fn a_parameter_is_what_its_client_says_and_becomes_what_its_place_asks_for() {
+    let read = |bytes: &[u8], format, oid, ty| parameter(Some(bytes), format, oid, ty, &crate::TextEnums);
+    assert_eq!(read(&7i32.to_be_bytes(), Format::Binary, oid::INT4, Type::BigInt), Ok(Value::I64(7)));
+    assert_eq!(read(b"7", Format::Text, oid::INT8, Type::SmallInt), Ok(Value::I16(7)));
+    assert_eq!(read(b"7", Format::Text, 0, Type::Double), Ok(Value::F64(7.0)));
+    assert_eq!(read(b"2024-01-31", Format::Text, oid::TEXT, Type::Date), Ok(Value::I32(19_753)));
+    let decimal = Type::Decimal { precision: 10, scale: 1 };
+    assert_eq!(read(b"1.26", Format::Text, oid::NUMERIC, decimal), Ok(Value::I64(13)));
+    assert_eq!(parameter(None, Format::Text, oid::INT4, Type::Date, &crate::TextEnums), Ok(Value::Null));
+    let state = |bytes, format, oid, ty| read(bytes, format, oid, ty).unwrap_err().state();
+    assert_eq!(state(b"70000", Format::Text, oid::INT4, Type::SmallInt), SqlState::NumericValueOutOfRange);
+    assert_eq!(
+        state(&[0; 8], Format::Binary, oid::INT4, Type::BigInt),
+        SqlState::InvalidBinaryRepresentation
+    );
+    // A type that is not known: text is read as the place's, binary has no meaning.
+    assert_eq!(read(b"7", Format::Text, 600, Type::Integer), Ok(Value::I32(7)));
+    assert_eq!(state(&[0; 16], Format::Binary, 600, Type::Integer), SqlState::UndefinedObject);
+}
+
+#[test]
 fn structs_and_maps_are_json() {
     let pair = Type::structure(vec![("a".into(), Type::Integer), ("b".into(), Type::Text)]).unwrap();
     let map = Type::map(Type::Text, Type::Integer).unwrap();

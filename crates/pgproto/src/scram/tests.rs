@@ -43,7 +43,21 @@ fn the_conversation_of_the_standard() {
 
 #[test]
 fn verifiers_are_stored_and_read() {
-    // As PostgreSQL 15 stored the password "pencil" once.
+    // As a PostgreSQL 15 stored two passwords.
+    for (stored, password) in [
+        (
+            "SCRAM-SHA-256$4096:4pVYMSodHNDrOXjModhngw==$Q/i/0sx4wvVP8wg+AGRLp1YDoxaKnI2nk/lqps98isg=:nmQOpu+SQcME83DzpYgTa0MBjpnxYYDYJKnesXMxfi8=",
+            "pencil",
+        ),
+        (
+            "SCRAM-SHA-256$4096:1W7qRzRGb+yqQDqL33f4Tg==$jHLZsab4ETFvpLvRXnHxIqj0Lw/c4yADxv5Ld3yjuK8=:UmmAVhmqtftsx0KoJlu7ox8ALz11ZBtm2pBpZz/eX4U=",
+            "\u{2168} pass",
+        ),
+    ] {
+        let verifier = Verifier::parse(stored).unwrap();
+        assert!(verifier.matches(password) && !verifier.matches("other"));
+        assert_eq!(verifier.to_string(), stored);
+    }
     let verifier = Verifier::of_password("pencil", ITERATIONS).unwrap();
     let stored = verifier.to_string();
     assert!(Verifier::parse(&stored).unwrap() == verifier);
