@@ -52,7 +52,7 @@ pub enum Startup<'a> {
     Cancel {
         /// The number that BackendKeyData gave.
         process: i32,
-        /// The key that it gave; compare it in constant time.
+        /// The key that it gave, to be compared by [`same_key`].
         key: &'a [u8],
     },
     /// StartupMessage.
@@ -83,6 +83,11 @@ impl StartupMessage {
     pub fn is_negotiated(&self) -> bool {
         self.requested != self.version || !self.unknown_options.is_empty()
     }
+}
+
+/// Whether two keys of cancel requests are the same; how long it takes tells nothing of where they differ.
+pub fn same_key(a: &[u8], b: &[u8]) -> bool {
+    subtle::ConstantTimeEq::ct_eq(a, b).into()
 }
 
 /// Reads the first packet, and how many bytes it has; `None` until it has come whole. An error ends the connection,
@@ -222,6 +227,7 @@ mod tests {
         let cancel = packet(CANCEL, b"\0\0\0\x07secret");
         let (read, length) = decode(&cancel).unwrap().unwrap();
         assert_eq!((read, length), (Startup::Cancel { process: 7, key: b"secret" }, 18));
+        assert!(same_key(b"secret", b"secret") && !same_key(b"secret", b"secre") && !same_key(b"a", b"b"));
         for end in 0..cancel.len() {
             assert_eq!(decode(&cancel[..end]).unwrap(), None, "{end} bytes");
         }

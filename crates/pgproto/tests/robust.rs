@@ -13,6 +13,7 @@ use pgproto::scram::{ChannelBinding, Exchange, MECHANISM, Verifier};
 use pgproto::value::ValueForm;
 use pgproto::{Decoded, Decoder, Format, Limits, TextEnums, decode, startup, value};
 use proptest::prelude::*;
+use random::Random;
 use types::interval::{DAYS_MAX, Interval, MONTHS_MAX};
 use types::time_tz::TimeTz;
 use types::{Type, Value, Zone, cast, datetime};
@@ -47,34 +48,23 @@ fn largest(work: impl FnOnce()) -> usize {
     LARGEST.get()
 }
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-    fn below(&mut self, end: usize) -> usize {
-        self.next() as usize % end.max(1)
-    }
-    /// A right input, damaged, or random bytes.
-    fn input(&mut self, right: &[&[u8]]) -> Vec<u8> {
-        let mut bytes = match self.below(4) {
-            0 => (0..self.below(64)).map(|_| self.next() as u8).collect(),
-            _ => right[self.below(right.len())].to_vec(),
-        };
-        for _ in 0..self.below(4) {
-            let at = self.below(bytes.len());
-            match self.below(5) {
-                0 if !bytes.is_empty() => bytes[at] = self.next() as u8,
-                1 if !bytes.is_empty() => bytes[at] = [0, 1, 0x7F, 0x80, 0xFF][self.below(5)],
-                2 => bytes.truncate(at),
-                3 => bytes.insert(at.min(bytes.len()), self.next() as u8),
-                _ => bytes.extend_from_within(at.min(bytes.len())..),
-            }
+/// A right input, damaged, or random bytes.
+fn damaged(random: &mut Random, right: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = match random.below(4) {
+        0 => (0..random.below(64)).map(|_| random.bits() as u8).collect(),
+        _ => right[random.below(right.len())].to_vec(),
+    };
+    for _ in 0..random.below(4) {
+        let at = random.below(bytes.len().max(1));
+        match random.below(5) {
+            0 if !bytes.is_empty() => bytes[at] = random.bits() as u8,
+            1 if !bytes.is_empty() => bytes[at] = [0, 1, 0x7F, 0x80, 0xFF][random.below(5)],
+            2 => bytes.truncate(at),
+            3 => bytes.insert(at.min(bytes.len()), random.bits() as u8),
+            _ => bytes.extend_from_within(at.min(bytes.len())..),
         }
-        bytes
     }
+    bytes
 }
 
 fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
@@ -107,9 +97,9 @@ fn messages_of_any_bytes() {
         framed(b'S', b""),
     ];
     let right: Vec<&[u8]> = right.iter().map(Vec::as_slice).collect();
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for _ in 0..INPUTS {
-        let input = random.input(&right);
+        let input = damaged(&mut random, &right);
         let most = largest(|| {
             let mut decoder = Decoder::new();
             if input.len() % 3 > 0 {
@@ -145,9 +135,9 @@ fn first_packets_of_any_bytes() {
         packet(b"\0\x03\0\0user\0me\0options\0-c a=b\0_pq_.x\0y\0\0"),
     ];
     let right: Vec<&[u8]> = right.iter().map(Vec::as_slice).collect();
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     for _ in 0..INPUTS {
-        let input = random.input(&right);
+        let input = damaged(&mut random, &right);
         let most = largest(|| {
             if let Ok(Some((_, taken))) = startup::decode(&input) {
                 assert!((8..=input.len()).contains(&taken));
@@ -215,11 +205,11 @@ fn parameters_of_any_bytes() {
         b"\0\0\0\x03\xa0",
         b"\x01{\"a\":[1,2]}",
     ];
-    let (types, mut random) = (types(), Random(3));
+    let (types, mut random) = (types(), Random::new(3));
     let form = ValueForm { zone: Zone::Utc, oids: &TextEnums };
     let (read_of, mut read_by) = (INPUTS / 100, [0, 0]);
     for _ in 0..INPUTS {
-        let input = random.input(&right);
+        let input = damaged(&mut random, &right);
         let ty = types[random.below(types.len())];
         let format = if random.below(2) == 0 { Format::Text } else { Format::Binary };
         let most = largest(|| {
@@ -246,9 +236,9 @@ fn copy_streams_of_any_bytes() {
     let types = [Type::Integer, Type::Text, Type::Decimal { precision: 10, scale: 2 }];
     let row = b"\0\x03\0\0\0\x04\0\0\0\x07\0\0\0\x02ab\0\0\0\x0a\0\x01\0\0\0\0\0\x02\0\x0c";
     let stream = [BINARY_HEAD, row, row, b"\xff\xff"].concat();
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for _ in 0..INPUTS / 2 {
-        let input = random.input(&[&stream, &stream, BINARY_HEAD]);
+        let input = damaged(&mut random, &[&stream, &stream, BINARY_HEAD]);
         let size = 1 + random.below(40);
         let most = largest(|| {
             let mut reader = BinaryCopyReader::new(&types, 1000);
@@ -269,9 +259,9 @@ fn copy_lines_of_any_bytes() {
         b"1,\"a,\"\"b\nc\",1.50\n,,\n2,x\"y\"z,-0.1\n\\.\n",
         b"a,b,c\r\n7,\"\",\r\n",
     ];
-    let (mut random, mut whole) = (Random(6), 0);
+    let (mut random, mut whole) = (Random::new(6), 0);
     for _ in 0..INPUTS / 2 {
-        let input = random.input(&right);
+        let input = damaged(&mut random, &right);
         let format = if random.below(2) == 0 { CopyFormat::Text } else { CopyFormat::Csv };
         let mut options = CopyOptions::of(format, 3);
         options.header = random.below(4) == 0;
@@ -295,17 +285,22 @@ fn copy_lines_of_any_bytes() {
 #[test]
 fn scram_messages_of_any_bytes() {
     let verifier = Verifier::of_password("secret", 2).unwrap();
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for _ in 0..INPUTS / 4 {
-        let first =
-            random.input(&[b"n,,n=,r=abcdef", b"y,,n=me,r=x,a=1", b"p=tls-server-end-point,,n=,r=abc"]);
+        let first = damaged(
+            &mut random,
+            &[b"n,,n=,r=abcdef", b"y,,n=me,r=x,a=1", b"p=tls-server-end-point,,n=,r=abc"],
+        );
         let begun = Exchange::begin(verifier.clone(), MECHANISM, &ChannelBinding::None, &first);
         let Ok((exchange, answer)) = begun else { continue };
         let nonce = answer.split(',').next().unwrap_or_default();
         let right = format!("c=biws,{nonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=");
-        let last = random.input(&[right.as_bytes(), b"c=biws,r=x,p=YQ=="]);
+        let last = damaged(&mut random, &[right.as_bytes(), b"c=biws,r=x,p=YQ=="]);
         assert!(exchange.finish(&last, "me").is_err());
-        let _ = Verifier::parse(&String::from_utf8_lossy(&random.input(&[verifier.to_string().as_bytes()])));
+        let _ = Verifier::parse(&String::from_utf8_lossy(&damaged(
+            &mut random,
+            &[verifier.to_string().as_bytes()],
+        )));
     }
 }
 

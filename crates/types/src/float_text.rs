@@ -244,9 +244,9 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_read_as_the_same() {
-        let mut state = 0x9E37_79B9_7F4A_7C15u64;
+        let mut random = random::Random::new(1);
         for _ in 0..20_000 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let state = random.bits();
             let double = f64::from_bits(state);
             if double.is_finite() {
                 assert_eq!(FloatText::of_f64(double).as_str().parse(), Ok(double));

@@ -238,6 +238,10 @@ impl Zone {
 
 /// The instant as the tables of zones take it: in years after theirs, the same day of a year with the same calendar.
 fn moment(instant: i64) -> DateTime<chrono::Utc> {
+    /// After 400 years the calendar and its weekdays repeat; timestamps reach further than `chrono`.
+    const CYCLE: i64 = 146_097 * MICROS_PER_DAY;
+    let late = i64::from(days_from_civil(TABLE_YEAR_MAX + 1, 1, 1)) * MICROS_PER_DAY;
+    let instant = if instant >= late { late + (instant - late) % CYCLE } else { instant };
     let at = |micros: i64| DateTime::from_timestamp(micros.div_euclid(MICROS_PER_SECOND), 0);
     let bound = if instant < 0 { DateTime::<chrono::Utc>::MIN_UTC } else { DateTime::<chrono::Utc>::MAX_UTC };
     let moment = at(instant).unwrap_or(bound);
@@ -322,6 +326,10 @@ mod tests {
         assert_eq!(shown("Europe/Berlin", "2400-07-01 12:00:00"), "2400-07-01 10:00:00");
         assert_eq!(shown("Europe/Berlin", "2101-01-01 12:00:00"), "2101-01-01 11:00:00");
         assert_eq!(shown("America/New_York", "9999-07-01 12:00:00"), "9999-07-01 16:00:00");
+        // 294246-06-01 and -12-31, beyond the years of the library that has the tables.
+        let berlin = Zone::parse("Europe/Berlin").unwrap();
+        let offset = |seconds: i64| berlin.offset_at(seconds * MICROS_PER_SECOND);
+        assert_eq!((offset(9_223_352_755_200), offset(9_223_371_158_400)), (7200, 3600));
         // As in 2066, whose calendar 2150 has: the last Sunday of March is the 29th.
         assert_eq!(shown("Europe/Berlin", "2150-03-29 03:30:00"), "2150-03-29 01:30:00");
         assert_eq!(shown("Europe/Berlin", "2150-03-29 01:30:00"), "2150-03-29 00:30:00");

@@ -289,7 +289,18 @@ impl LineCopyReader {
             let mut scratch = std::mem::take(&mut self.scratch);
             let result = match span.changed {
                 false => self.value(column, &bytes[span.begin..span.end]),
-                true => self.unescape(bytes, span, &mut scratch).and_then(|()| self.value(column, &scratch)),
+                true => match self.unescape(bytes, span, &mut scratch) {
+                    Ok(())
+                        if span.quoted
+                            && self.forces_null(column)
+                            && scratch == self.options.null.as_bytes() =>
+                    {
+                        self.builders[column].push_null();
+                        Ok(())
+                    }
+                    Ok(()) => self.value(column, &scratch),
+                    Err(error) => Err(error),
+                },
             };
             self.scratch = scratch;
             if let Err(error) = result {
@@ -310,18 +321,14 @@ impl LineCopyReader {
         if !self.options.is_csv() {
             return bytes[span.begin..span.end] == *self.options.null.as_bytes();
         }
-        let flag = |flags: &[bool]| flags.get(column).copied().unwrap_or(false);
-        let (never, also_quoted) = (flag(&self.options.force_not_null), flag(&self.options.force_null));
-        match span.quoted {
-            false => !never && bytes[span.begin..span.end] == *self.options.null.as_bytes(),
-            // Between its quotes, without any escape.
-            true => {
-                let inner = &bytes[span.begin..span.end];
-                let quote = self.options.quote;
-                let inner = inner.strip_prefix(&[quote]).and_then(|inner| inner.strip_suffix(&[quote]));
-                also_quoted && inner == Some(self.options.null.as_bytes())
-            }
-        }
+        // A value in quotes is looked at by `row`, once they are gone.
+        let never = self.options.force_not_null.get(column).copied().unwrap_or(false);
+        !span.quoted && !never && bytes[span.begin..span.end] == *self.options.null.as_bytes()
+    }
+
+    /// Whether quotes do not keep a column's values from being NULL.
+    fn forces_null(&self, column: usize) -> bool {
+        self.options.force_null.get(column).copied().unwrap_or(false)
     }
 
     fn plain<'a>(&'a mut self, bytes: &'a [u8], span: Span) -> Result<&'a [u8]> {
@@ -517,7 +524,11 @@ mod tests {
         let escape = CopyOptions { quote: b'\'', escape: b'!', ..csv.clone() };
         rows(&escape, "1,'a!'b!!c!d'\n2,!x\n", &[["1", "a'b!c!d"], ["2", "!x"]]);
         let forced = CopyOptions { force_null: vec![false, true], null: "NA".into(), ..csv.clone() };
-        rows(&forced, "1,\"NA\"\n2,NA\n3,\n", &[["1", "NULL"], ["2", "NULL"], ["3", ""]]);
+        rows(
+            &forced,
+            "1,\"NA\"\n2,N\"A\"\n3,NA\n4,\n",
+            &[["1", "NULL"], ["2", "NULL"], ["3", "NULL"], ["4", ""]],
+        );
         let never = CopyOptions { force_not_null: vec![false, true], ..csv };
         rows(&never, "1,\n", &[["1", ""]]);
     }
