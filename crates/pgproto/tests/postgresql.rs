@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pgproto::rows::RowEncoder;
 use pgproto::value::ValueForm;
 use pgproto::{Format, MessageBuffer, TextEnums, decode, value};
+use random::Random;
 use types::{Type, Value, Zone, zone};
 use vector::{Batch, Vector};
 
@@ -161,6 +162,55 @@ fn rows_hold_the_values_in_every_form_of_vector() {
                         assert_eq!(row[1].as_deref(), Some(&b"7"[..]));
                     }
                 }
+            }
+        }
+    });
+}
+
+/// A column of some values in random order, as a vector of one form or another, with the place of each row's value;
+/// `None` is NULL.
+fn shuffled(ty: Type, values: &[Value], rows: usize, random: &mut Random) -> (Vector, Vec<Option<usize>>) {
+    let nulls = random.below(3) > 0;
+    let mut place = || (!nulls || random.below(4) > 0).then(|| random.below(values.len()));
+    let places: Vec<Option<usize>> = (0..rows).map(|_| place()).collect();
+    let flat: Vec<Value> =
+        places.iter().map(|place| place.map_or(Value::Null, |place| values[place].clone())).collect();
+    let flat = Vector::from_values(ty, &flat);
+    if random.below(2) == 0 {
+        return (flat, places);
+    }
+    let codes: Vec<u32> = places.iter().map(|place| place.unwrap_or(0) as u32).collect();
+    let dictionary = Arc::new(Vector::from_values(ty, values));
+    (Vector::dictionary(codes.into(), dictionary, flat.validity().cloned()), places)
+}
+
+#[test]
+fn rows_of_all_types_together_are_as_value_by_value() {
+    in_berlin(|zone| {
+        let records = records();
+        let mut random = Random::new(7);
+        for round in 0..20 {
+            let rows = [1, 255, 256, 257, 1000][round % 5];
+            let (mut types, mut formats, mut columns, mut expected) = (vec![], vec![], vec![], vec![]);
+            for of_type in records.chunk_by(|a, b| a.ty == b.ty) {
+                let values: Vec<Value> = of_type.iter().map(Record::value).collect();
+                let (column, places) = shuffled(of_type[0].ty, &values, rows, &mut random);
+                let format = FORMATS[random.below(2usize)];
+                types.push(of_type[0].ty);
+                formats.push(format);
+                columns.push(column);
+                let cell = |place: Option<usize>| place.map(|place| of_type[place].bytes(format).to_vec());
+                expected.push(places.into_iter().map(cell).collect::<Vec<_>>());
+            }
+            let batch = Batch::new(columns, rows);
+            let mut encoder = RowEncoder::data_rows(&types, &formats, zone).unwrap();
+            let (mut pending, mut out) = (encoder.begin(&batch), MessageBuffer::new());
+            while !pending.is_done() {
+                encoder.append(&mut pending, &TextEnums, out.len() + 1, &mut out).unwrap();
+            }
+            for (row, found) in cells(&out).into_iter().enumerate() {
+                let wanted: Vec<_> = expected.iter().map(|column| column[row].clone()).collect();
+                assert!(found == wanted, "round {round}, row {row}: {found:02x?} {wanted:02x?}");
             }
         }
     });

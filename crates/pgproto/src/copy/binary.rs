@@ -42,6 +42,8 @@ pub struct BinaryCopyReader {
     /// Bytes of values in the builders.
     filled: usize,
     rows: u64,
+    /// Rows in the builders; there may be no columns.
+    waiting: usize,
 }
 
 fn bad(message: impl Into<String>) -> Error {
@@ -65,6 +67,7 @@ impl BinaryCopyReader {
             row_bytes_max,
             filled: 0,
             rows: 0,
+            waiting: 0,
         }
     }
     /// Rows that were read whole.
@@ -90,7 +93,7 @@ impl BinaryCopyReader {
     }
 
     fn take(&mut self) -> Batch {
-        let rows = self.builders.first().map_or(0, VectorBuilder::len);
+        let rows = std::mem::take(&mut self.waiting);
         let fresh = self.types.iter().map(|ty| VectorBuilder::new(*ty, 0)).collect();
         let builders = std::mem::replace(&mut self.builders, fresh);
         self.filled = 0;
@@ -127,7 +130,7 @@ impl BinaryCopyReader {
                     0 => return Ok(at),
                     taken => {
                         at += taken;
-                        let full = self.builders.first().is_some_and(|b| b.len() >= BATCH_ROWS);
+                        let full = self.waiting >= BATCH_ROWS;
                         if full || self.filled >= BATCH_BYTES {
                             batch(self.take())?;
                         }
@@ -178,6 +181,7 @@ impl BinaryCopyReader {
         }
         self.filled += end - first;
         self.rows += 1;
+        self.waiting += 1;
         Ok(end)
     }
 

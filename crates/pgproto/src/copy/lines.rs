@@ -57,6 +57,8 @@ pub struct LineCopyReader {
     filled: usize,
     line: u64,
     rows: u64,
+    /// Rows in the builders; there may be no columns.
+    waiting: usize,
 }
 
 fn bad(message: impl Into<String>) -> Error {
@@ -88,6 +90,7 @@ impl LineCopyReader {
             filled: 0,
             line: 0,
             rows: 0,
+            waiting: 0,
         }
     }
     /// Rows that were read whole.
@@ -112,7 +115,7 @@ impl LineCopyReader {
     }
 
     fn take(&mut self) -> Batch {
-        let rows = self.builders.first().map_or(0, VectorBuilder::len);
+        let rows = std::mem::take(&mut self.waiting);
         let fresh = self.types.iter().map(|ty| VectorBuilder::new(*ty, 0)).collect();
         let builders = std::mem::replace(&mut self.builders, fresh);
         self.filled = 0;
@@ -141,7 +144,7 @@ impl LineCopyReader {
             }
             self.filled += end - at;
             at = end;
-            let full = self.builders.first().is_some_and(|builder| builder.len() >= BATCH_ROWS);
+            let full = self.waiting >= BATCH_ROWS;
             if !last && (full || self.filled >= BATCH_BYTES) {
                 batch(self.take())?;
             }
@@ -274,7 +277,9 @@ impl LineCopyReader {
     }
 
     fn row(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.spans.len() > self.types.len() {
+        // A row without columns is an empty line.
+        let nothing = self.types.is_empty() && self.spans[0].begin == self.spans[0].end;
+        if self.spans.len() > self.types.len() && !nothing {
             return Err(self.at_line(bad("extra data after last expected column")));
         }
         if let Some(missing) = self.names.get(self.spans.len()) {
@@ -313,6 +318,7 @@ impl LineCopyReader {
             }
         }
         self.rows += 1;
+        self.waiting += 1;
         Ok(())
     }
 
@@ -570,6 +576,15 @@ mod tests {
         assert_eq!(read_with(&text, &long, 100).unwrap_err().state(), SqlState::OutOfMemory);
         let detail = read(&text, "1\ta\nx\tb\n").unwrap_err().detail().unwrap_or_default().to_owned();
         assert_eq!(detail, "in line 2, column a");
+    }
+
+    #[test]
+    fn rows_without_columns_are_counted() {
+        for (data, rows) in [("\n\n\n", Some(3)), ("", Some(0)), ("\nx\n", None)] {
+            let mut reader = LineCopyReader::new(&[], &CopyOptions::of(CopyFormat::Text, 0), 1000);
+            let read = reader.push(data.as_bytes(), |_| Ok(())).and_then(|()| reader.finish());
+            assert_eq!(read.map(|batch| batch.rows).ok(), rows, "{data:?}");
+        }
     }
 
     #[test]
