@@ -73,6 +73,38 @@ pub fn parameter(
     if ty == Type::Null { Ok(read) } else { cast::cast_value(&read, from, ty) }
 }
 
+/// As [`parameter`], but of numbers nothing is lost: a number that its place's type does not hold exactly is given in a
+/// type of its own, for which the statement has to be planned anew. PostgreSQL's parameters have no precision, so that
+/// `price = $1` with 1.005 finds no price of two digits; read as its place's type it would be 1.01.
+pub fn exact_parameter(
+    bytes: Option<&[u8]>,
+    format: Format,
+    oid: u32,
+    ty: Type,
+    oids: &dyn TypeOids,
+) -> Result<(Type, Value)> {
+    let Some(raw) = bytes else { return Ok((ty, Value::Null)) };
+    let says_nothing = matches!(oid, 0 | oid::UNKNOWN);
+    let of_own_type = match ty {
+        Type::Decimal { .. } if says_nothing || oid == oid::NUMERIC => {
+            let own = numeric_type(raw, format)?;
+            Some((own, value(bytes, format, own)?))
+        }
+        _ if ty.is_numeric() && !says_nothing && oid != oid::describe(ty, oids).oid => {
+            oid::type_of(oid).map(|_| value_of_oid(bytes, format, oid)).transpose()?
+        }
+        _ => None,
+    };
+    match of_own_type.filter(|(from, _)| from.is_numeric()) {
+        None => Ok((ty, parameter(bytes, format, oid, ty, oids)?)),
+        Some((from, read)) => {
+            let kept = cast::cast_value(&read, from, ty).ok();
+            let kept = kept.filter(|kept| cast::cast_value(kept, ty, from).is_ok_and(|back| back == read));
+            Ok(kept.map_or((from, read), |kept| (ty, kept)))
+        }
+    }
+}
+
 /// The list type for an array of a type: with a level for each dimension, and of NUMERIC with room for every element.
 fn array_type(bytes: &[u8], format: Format, element: u32, known: Type) -> Result<Type> {
     let mut of_elements = known.element().unwrap_or(Type::Null);

@@ -210,6 +210,30 @@ fn a_parameter_is_what_its_client_says_and_becomes_what_its_place_asks_for() {
 }
 
 #[test]
+fn numbers_that_their_place_does_not_hold_keep_their_own_type() {
+    let money = Type::Decimal { precision: 15, scale: 2 };
+    let decimal = |precision, scale| Type::Decimal { precision, scale };
+    let read = |text: &str, oid, ty| {
+        exact_parameter(Some(text.as_bytes()), Format::Text, oid, ty, &crate::TextEnums).unwrap()
+    };
+    assert_eq!(read("1.5", oid::NUMERIC, money), (money, Value::I64(150)));
+    assert_eq!(read("1.5000", 0, money), (money, Value::I64(150)));
+    assert_eq!(read("1.005", oid::NUMERIC, money), (decimal(4, 3), Value::I64(1005)));
+    assert_eq!(read("1.005", 0, money), (decimal(4, 3), Value::I64(1005)));
+    assert_eq!(read("12345678901234567", 0, money).0, decimal(17, 0));
+    assert_eq!(read("7", oid::INT8, Type::SmallInt), (Type::SmallInt, Value::I16(7)));
+    assert_eq!(read("70000", oid::INT8, Type::SmallInt), (Type::BigInt, Value::I64(70_000)));
+    assert_eq!(read("2.5", oid::FLOAT8, Type::Integer), (Type::Double, Value::F64(2.5)));
+    assert_eq!(read("0.1", oid::FLOAT8, money), (money, Value::I64(10)));
+    // What is no number is read as before, and so is a number for a place that is none.
+    assert_eq!(read("2024-01-31", oid::TEXT, Type::Date), (Type::Date, Value::I32(19_753)));
+    assert_eq!(read("7", 0, Type::Integer), (Type::Integer, Value::I32(7)));
+    assert_eq!(read("7", oid::INT4, Type::Text), (Type::Text, Value::text("7")));
+    let none = exact_parameter(None, Format::Binary, oid::NUMERIC, money, &crate::TextEnums);
+    assert_eq!(none, Ok((money, Value::Null)));
+}
+
+#[test]
 fn structs_and_maps_are_json() {
     let pair = Type::structure(vec![("a".into(), Type::Integer), ("b".into(), Type::Text)]).unwrap();
     let map = Type::map(Type::Text, Type::Integer).unwrap();

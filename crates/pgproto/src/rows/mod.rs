@@ -163,6 +163,9 @@ impl RowEncoder {
         out: &mut MessageBuffer,
     ) -> Result<()> {
         let form = ValueForm { zone: self.zone, oids };
+        if pending.columns.len() != self.types.len() {
+            return Err(Error::internal("a batch has other columns than its result"));
+        }
         while !pending.is_done() {
             let from = pending.next;
             let rows = self.group(pending)?;
