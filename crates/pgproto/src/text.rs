@@ -170,12 +170,12 @@ fn offset(seconds: i32, to: &mut [u8]) -> usize {
     to[0] = if seconds < 0 { b'-' } else { b'+' };
     pair(size / 3600, &mut to[1..]);
     let mut at = 3;
-    if size % 3600 != 0 {
+    if !size.is_multiple_of(3600) {
         to[at] = b':';
         pair(size / 60 % 60, &mut to[at + 1..]);
         at += 3;
     }
-    if size % 60 != 0 {
+    if !size.is_multiple_of(60) {
         to[at] = b':';
         pair(size % 60, &mut to[at + 1..]);
         at += 3;

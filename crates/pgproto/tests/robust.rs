@@ -102,7 +102,7 @@ fn messages_of_any_bytes() {
         let input = damaged(&mut random, &right);
         let most = largest(|| {
             let mut decoder = Decoder::new();
-            if input.len() % 3 > 0 {
+            if !input.len().is_multiple_of(3) {
                 decoder.authenticated(Limits::AFTER_AUTHENTICATION);
             }
             let mut at = 0;
