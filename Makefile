@@ -21,7 +21,7 @@ ENGINES := quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,
 SUITES := tpch ssb ssbflat tpcds
 comma := ,
 
-.PHONY: demo test test-asserted test-shipped nightly miri loom bench bench-ablation study-storage study-uot build wheel book reference tidy format lint fuzz clean setup environment
+.PHONY: page test-page demo test test-asserted test-shipped nightly miri loom bench bench-ablation study-storage study-uot build wheel book reference tidy format lint fuzz clean setup environment
 
 demo: build wheel
 	@$(RELEASE)/quickstep tpch --scale $(SCALE) $(if $(WORKERS),--workers $(WORKERS))
@@ -203,6 +203,25 @@ book:
 	mdbook build book
 	python3 book/pages.py book/html
 	@echo "open book/html/index.html"
+
+# The page of the server, from crates/ui/web into crates/ui/dist, which is committed: builds of the engine need no Node.
+page:
+	@command -v npm >/dev/null || { echo "Node 20.19 or newer is needed: see https://nodejs.org"; exit 1; }
+	cd crates/ui/web
+	npm ci --no-audit --no-fund
+	npm run check
+	npm run build
+	npm run size
+
+# The page in a headless Chromium, against a server with made-up data; PICTURES=1 draws docs/images anew.
+test-page:
+	@command -v chromium >/dev/null || {
+	  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo
+	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium
+	}
+	cd crates/ui/web
+	[ -d node_modules ] || npm ci --no-audit --no-fund
+	npm test
 
 # Pages of the documentation that are made from the engine's own lists.
 reference: wheel
