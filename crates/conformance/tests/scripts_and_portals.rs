@@ -258,6 +258,27 @@ fn statements_are_described_before_they_have_values() {
     }
     let error = session.bind(&session.prepare("SELECT $1", &[]).unwrap(), vec![]);
     assert_eq!(state(error), SqlState::ProtocolViolation);
+    // Planned by values: the types are known, and the columns where they do not depend on the values.
+    for text in [
+        "SELECT a FROM t ORDER BY a LIMIT $1 OFFSET $2",
+        "SELECT a FROM t WHERE b LIKE $1 AND b ILIKE $2",
+        "SELECT TIMESTAMP '2026-01-01' AT TIME ZONE $1, $2::text",
+        "SELECT * FROM range($1, $2)",
+    ] {
+        let statement = session.prepare(text, &[None, None]).unwrap();
+        assert!(statement.parameters().len() == 2 && statement.columns().is_some(), "{text}");
+    }
+    let statement = session.prepare("SELECT a FROM t LIMIT $1 OFFSET $2", &[]).unwrap();
+    assert_eq!(statement.parameters(), [Type::BigInt, Type::BigInt]);
+    let path = std::env::temp_dir().join(format!("quickstep-portals-{}.csv", std::process::id()));
+    std::fs::write(&path, "a,b\n1,x\n2,y\n").unwrap();
+    let statement = session.prepare("SELECT * FROM read_csv($1)", &[]).unwrap();
+    assert_eq!((statement.parameters(), statement.columns()), ([Type::Text].as_slice(), None));
+    let mut portal = session.bind(&statement, vec![Value::text(path.to_str().unwrap())]).unwrap();
+    portal.open(&session).unwrap();
+    assert_eq!(portal.columns().unwrap().len(), 2);
+    assert_eq!(portal.fetch(&session, None, |_| Ok(())).unwrap(), Fetched::Complete("SELECT 2".to_owned()));
+    std::fs::remove_file(path).unwrap();
     // Values of other forms are converted or refused.
     let statement = session.prepare("INSERT INTO t VALUES ($1, $2)", &[]).unwrap();
     let bound = |first, second| session.bind(&statement, vec![first, second]);

@@ -133,6 +133,12 @@ impl Trial {
 }
 
 impl OpenPlans {
+    /// Forgets all statements.
+    pub fn clear(&self) {
+        let dropped = std::mem::take(&mut *self.kept());
+        drop(dropped);
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -150,6 +150,12 @@ impl PlanCache {
         kept.used(text, relations).map(|entry| entry.schema.clone())
     }
 
+    /// Forgets all texts.
+    pub fn clear(&self) {
+        let dropped = std::mem::take(&mut *self.kept());
+        drop(dropped);
+    }
+
     /// What planning a text goes on with. What was only bound is given to one.
     fn find(&self, text: &str, relations: &SessionRelations) -> Option<Found> {
         let mut kept = self.kept();

@@ -19,6 +19,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use catalog::Snapshot;
+use plan::cursor::CursorCommand;
 use plan::{PhysicalNode, PhysicalPlan, Statement};
 use sql::StatementText;
 use types::{Error, Physical, Result, Schema, SqlState, Type, Value, Zone, zone};
@@ -205,8 +206,9 @@ impl Session {
         let is_query = open.as_ref().is_ok_and(|open| matches!(open.statement, Statement::Query(_)));
         let (types, columns) = match open {
             Ok(open) => (open.types, self.promised_columns(&open.statement)),
-            // Names of other statements are looked up when these run, when they may mean something.
-            Err(error) if planned_early => return Err(error),
+            // Names of other statements are looked up when these run, when they may mean something. What is planned by
+            // a value tells its columns once it has one; its parameters are read as quoted literals are.
+            Err(error) if planned_early && !sql::is_value_needed(&error) => return Err(error),
             Err(_) => {
                 let wanted = sql::markers::parameters_wanted(&sql::markers::markers(text));
                 (vec![Type::Text; wanted.max(declared.len())], None)
@@ -250,6 +252,7 @@ impl Session {
             Statement::Explain { .. } => Some(text("QUERY PLAN")),
             Statement::Show { name } => Some(text(crate::settings::own_name(name))),
             Statement::Execute { name, .. } => self.prepared_columns(name),
+            Statement::Cursor(CursorCommand::Fetch { name, moves: false, .. }) => self.cursor_columns(name),
             other => columns_of(other),
         }
     }
@@ -395,6 +398,7 @@ impl Portal {
             });
             reading.ended(outcome)
         })?;
+        stream.outlive_statement();
         self.state = State::Open { stream, rest: None };
         Ok(())
     }
@@ -447,6 +451,16 @@ impl Portal {
             self.check(session)?;
             return self.fetched_again();
         }
+        session.called(|| self.fetch_called(session, rows_max, &mut each))
+    }
+
+    /// `fetch`, under one deadline.
+    fn fetch_called(
+        &mut self,
+        session: &Session,
+        rows_max: Option<u64>,
+        each: &mut dyn FnMut(Batch) -> Result<()>,
+    ) -> Result<Fetched> {
         let mut left = rows_max.unwrap_or(u64::MAX);
         while left > 0 {
             match self.next_batch(session, left)? {
@@ -472,7 +486,10 @@ impl Portal {
     /// A statement that changes something runs once.
     fn fetched_again(&self) -> Result<Fetched> {
         match self.tag(0) {
-            tag if self.statement.is_empty() || self.statement.columns().is_some() => {
+            tag if self.statement.is_empty()
+                || self.statement.columns().is_some()
+                || tag.starts_with("SELECT") =>
+            {
                 Ok(Fetched::Complete(tag))
             }
             _ => {

@@ -21,6 +21,7 @@ use types::quote;
 use types::{Error, Result, Schema, Type, Value};
 
 use crate::copy_streams::{StandardStreams, is_pipe};
+use crate::cursors::Cursors;
 use crate::database::Database;
 use crate::mounts::{MAIN, Places, draws};
 use crate::run::result_schema;
@@ -49,6 +50,7 @@ pub(crate) struct SessionRelations {
     describing: bool,
     /// What the session's scans have rejected, by the name of the table.
     rejects: Arc<Mutex<RejectTables>>,
+    cursors: Cursors,
     /// What COPY FROM STDIN reads.
     standard: Arc<StandardStreams>,
     /// What nextval has given the session.
@@ -94,6 +96,7 @@ impl SessionRelations {
             asked: 0,
             describing: false,
             rejects: Arc::default(),
+            cursors: Cursors::default(),
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
             passing: AtomicBool::new(false),
@@ -118,6 +121,15 @@ impl SessionRelations {
     pub fn with_standard_streams(mut self, standard: Arc<StandardStreams>) -> Self {
         self.standard = standard;
         self
+    }
+    /// With the session's cursors.
+    pub fn with_cursors(mut self, cursors: Cursors) -> Self {
+        self.cursors = cursors;
+        self
+    }
+    /// The session's cursors.
+    pub fn cursors(&self) -> &Cursors {
+        &self.cursors
     }
     /// With the session's logs of rejected rows, which scans of this statement add to.
     pub fn with_reject_tables(mut self, rejects: Arc<Mutex<RejectTables>>) -> Self {
@@ -232,6 +244,7 @@ impl SessionRelations {
             asked: 0,
             describing: false,
             rejects: Arc::default(),
+            cursors: Cursors::default(),
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
             passing: AtomicBool::new(false),
@@ -294,6 +307,7 @@ impl SessionRelations {
             describing: true,
             standard: self.standard.clone(),
             rejects: self.rejects.clone(),
+            cursors: self.cursors.clone(),
             sequences: self.sequences.clone(),
             path: Mutex::default(),
             passing: AtomicBool::new(false),

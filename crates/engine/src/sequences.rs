@@ -62,6 +62,13 @@ fn identity(sequence: &Sequence) -> usize {
 }
 
 impl SequenceValues {
+    /// Forgets what currval and lastval say.
+    pub fn clear(&self) {
+        let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        given.values.clear();
+        given.last = None;
+    }
+
     fn lock(&self) -> MutexGuard<'_, Given> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -22,6 +22,7 @@ use vector::{Batch, Vector};
 
 use crate::calls::caught;
 use crate::copy_streams::StandardStreams;
+use crate::cursors::Cursors;
 use crate::database::Database;
 use crate::indices::NewIndex;
 use crate::open_plans::OpenPlans;
@@ -98,6 +99,8 @@ pub struct Session {
     /// Plans of prepared statements.
     pub(crate) open: OpenPlans,
     pub(crate) transactions: Arc<Transactions>,
+    /// Cursors by name.
+    pub(crate) cursors: Cursors,
     /// What transactions begin with, if not with the newest.
     pub(crate) pinned: Option<Arc<catalog::Snapshot>>,
     /// Memory is to be given back when the transaction ends.
@@ -136,6 +139,7 @@ impl Session {
             plans: PlanCache::default(),
             open: OpenPlans::default(),
             transactions: Arc::default(),
+            cursors: Cursors::default(),
             pinned: None,
             reclaims: AtomicBool::new(false),
             sequences: SequenceValues::default(),
@@ -505,11 +509,14 @@ impl Session {
                 }
             }
             Statement::Deallocate { name } => self.deallocate(name.as_deref()),
+            Statement::Cursor(command) => self.cursor_command(command, relations),
+            Statement::Discard(what) => self.discard(what),
+            Statement::SetLocal { name, value } => self.set_local(&name, value.as_deref()),
             Statement::Transaction(command) => self.transaction_command(command),
         }
     }
 
-    fn set(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
+    pub(crate) fn set(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
         let name = settings::own_name(name);
         match name {
             "workers" => {
@@ -647,16 +654,47 @@ impl Session {
                 };
                 simd::set_level(level);
             }
-            "search_path" => self.set_search_path(value)?,
+            "search_path" => {
+                self.set_search_path(value)?;
+                self.set_kept("search_path", value);
+            }
             _ if self.environment.stores().setting(name).is_some() => {
                 let stores = self.environment.stores();
                 stores.set(self.environment.capability(), name, value.unwrap_or(""))?;
             }
             "role" => self.set_role(value)?,
             "all" if value.is_none() => self.reset_all()?,
-            _ => self.set_own(name, value)?,
+            _ => {
+                self.set_own(name, value)?;
+                self.set_kept(name, value);
+            }
         }
         Ok(ResultSet::done("SET"))
+    }
+
+    /// Forgets what currval and lastval say.
+    pub(crate) fn forget_sequence_values(&self) {
+        self.sequences.clear();
+    }
+
+    /// SET LOCAL: the setting holds until the transaction ends, and is then what the session has.
+    fn set_local(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
+        let name = settings::own_name(name);
+        let shared = settings::shared().any(|(shared, _)| shared == name)
+            || self.environment.stores().setting(name).is_some();
+        if shared || name == "role" {
+            let message = format!("SET LOCAL {name} is not supported: it is no setting of the session alone");
+            return Err(Error::unsupported(message).with_hint(format!("SET {name}, and set it back")));
+        }
+        let done = ResultSet::done("SET");
+        if !self.keep_settings() {
+            return Ok(done.with_warning("SET LOCAL can only be used in transaction blocks"));
+        }
+        match name {
+            "search_path" => self.set_search_path(value)?,
+            _ => self.settings().set(name, value)?,
+        }
+        Ok(done)
     }
 
     /// RESET ALL: the session's settings go back to their defaults, or its role's. Settings of the database stay, as
@@ -704,6 +742,7 @@ impl Session {
             .with_reject_tables(self.rejects.clone())
             .with_standard_streams(self.standard.clone())
             .with_questions(self.tick_or_cancel(), self.asked)
+            .with_cursors(self.cursors.clone())
     }
 }
 

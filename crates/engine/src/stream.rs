@@ -173,6 +173,13 @@ impl ResultStream {
         }
     }
 
+    /// The deadline of the statement that has begun it does not hold for rows that are read later.
+    pub(crate) fn outlive_statement(&self) {
+        if let Some(cancel) = self.cancel_token() {
+            cancel.set_timeout(None);
+        }
+    }
+
     /// How far the query is, while it runs.
     pub fn progress(&self) -> Option<Progress> {
         match &self.rows {

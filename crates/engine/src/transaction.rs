@@ -31,6 +31,7 @@ use types::{Error, Result, SqlState};
 
 use crate::Session;
 use crate::result::ResultSet;
+use crate::settings::Settings;
 
 /// The warning of COMMIT and ROLLBACK where BEGIN has not been said.
 const NO_TRANSACTION: &str = "there is no transaction in progress";
@@ -87,6 +88,8 @@ pub(crate) struct Block {
     savepoints: Vec<(String, Savepoint)>,
     /// With SERIALIZABLE, the tables that were read.
     read: HashSet<TableId>,
+    /// With SET LOCAL, what the session's settings are when it has ended.
+    settings: Option<Box<Settings>>,
 }
 
 /// How transactions are.
@@ -387,23 +390,25 @@ impl Session {
                 Ok(ResultSet::done("SAVEPOINT"))
             }
             C::Release { name } => {
-                self.in_block("RELEASE SAVEPOINT", |block| {
+                let (number, at) = self.in_block("RELEASE SAVEPOINT", |block| {
                     let at = block.savepoint(&name)?;
                     block.savepoints.truncate(at);
-                    Ok(())
+                    Ok((block.number, at))
                 })?;
+                self.cursors.release(number, at);
                 Ok(ResultSet::done("RELEASE"))
             }
             C::RollbackTo { name } => {
-                self.in_block("ROLLBACK TO SAVEPOINT", |block| {
+                let (number, at) = self.in_block("ROLLBACK TO SAVEPOINT", |block| {
                     let at = block.savepoint(&name)?;
                     block.savepoints.truncate(at + 1);
                     let savepoint = &block.savepoints[at].1;
                     block.own.transaction.roll_back_to(savepoint);
                     block.own.seen = block.own.transaction.snapshot();
                     block.failed = false;
-                    Ok(())
+                    Ok((block.number, at))
                 })?;
+                self.cursors.roll_back_to(number, at);
                 Ok(ResultSet::done("ROLLBACK"))
             }
             C::Set { modes, session: true } => {
@@ -437,6 +442,7 @@ impl Session {
             modes,
             savepoints: vec![],
             read: HashSet::new(),
+            settings: None,
         }
     }
 
@@ -446,6 +452,26 @@ impl Session {
         let mut current = self.block();
         if current.is_none() {
             *current = Some(Block { implicit: true, ..self.new_block(modes) });
+        }
+    }
+
+    /// The number of the block that is open, and how many savepoints it has.
+    pub(crate) fn block_place(&self) -> Option<(u64, usize)> {
+        self.block().as_ref().map(|block| (block.number, block.savepoints.len()))
+    }
+
+    /// SET LOCAL keeps the session's settings for the end of the block; false where no block is open.
+    pub(crate) fn keep_settings(&self) -> bool {
+        let settings = self.settings().clone();
+        let mut block = self.block();
+        block.as_mut().map(|block| block.settings.get_or_insert_with(|| Box::new(settings))).is_some()
+    }
+
+    /// A setting of the session is changed where SET LOCAL holds: it is so at the end of the block, too.
+    pub(crate) fn set_kept(&self, name: &str, value: Option<&str>) {
+        if let Some(kept) = self.block().as_mut().and_then(|block| block.settings.as_mut()) {
+            // It was accepted for the settings that hold now.
+            _ = kept.set(name, value);
         }
     }
 
@@ -477,8 +503,7 @@ impl Session {
         let left = current.take_if(|block| block.implicit && !block.own.transaction.has_changes());
         if current.is_none() {
             drop(current);
-            drop(left);
-            return Ok(());
+            return left.map_or(Ok(()), |block| self.finish(block, true).map(drop));
         }
         let message = format!("{verb} cannot run inside a transaction block");
         Err(Error::new(SqlState::ActiveTransaction, message).with_hint(hint))
@@ -532,8 +557,21 @@ impl Session {
         Ok(ResultSet::done(if kept { "COMMIT" } else { "ROLLBACK" }))
     }
 
-    /// Ends a block that is not the session's any more; whether its changes are kept.
-    fn finish(&self, block: Block, commit: bool) -> Result<bool> {
+    /// Ends a block that is not the session's any more, with what lives as long as it; whether its changes are kept.
+    fn finish(&self, mut block: Block, commit: bool) -> Result<bool> {
+        if let Some(kept) = block.settings.take() {
+            let mut settings = self.settings();
+            let now = std::mem::replace(&mut *settings, *kept);
+            // They are no settings that SET LOCAL knows.
+            (settings.variables, settings.macros, settings.role) = (now.variables, now.macros, now.role);
+        }
+        let number = block.number;
+        let outcome = self.finish_changes(block, commit);
+        self.cursors.end_block(number, *outcome.as_ref().unwrap_or(&false));
+        outcome
+    }
+
+    fn finish_changes(&self, block: Block, commit: bool) -> Result<bool> {
         let Block { mut own, failed, modes, savepoints, read, .. } = block;
         drop(savepoints);
         if !commit || failed {

@@ -7,6 +7,7 @@
 
 pub mod aggregate;
 pub mod bounds;
+pub mod cursor;
 pub mod encoding;
 pub mod explain;
 pub mod expr;

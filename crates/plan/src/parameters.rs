@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use types::{Type, Value};
 
+use crate::cursor::CursorCommand;
 use crate::{Expr, ExprKind, LogicalPlan, LogicalQuery, Parameter, PhysicalPlan, Statement};
 
 /// The values of the parameters `$1`, `$2` and so on.
@@ -37,6 +38,7 @@ pub fn queries_mut(statement: &mut Statement) -> Vec<&mut LogicalQuery> {
         Statement::Modify(modification) => vec![&mut modification.query],
         Statement::Reorganize { rows: Some(rows), .. } => vec![&mut rows.query],
         Statement::Explain { statement, .. } => queries_mut(statement),
+        Statement::Cursor(CursorCommand::Declare(cursor)) => vec![&mut cursor.query],
         _ => vec![],
     }
 }

@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 use types::{Field, ReferentialAction, Value};
 
+use crate::cursor::{CursorCommand, Discarded};
 use crate::modification::{AlterSequence, CreateSequence, Identity, Modification, TransactionCommand};
 use crate::{FileSource, LogicalQuery, TableId};
 
@@ -436,6 +437,15 @@ pub enum Statement {
     /// DEALLOCATE; `None` for all.
     Deallocate {
         name: Option<String>,
+    },
+    /// DECLARE, FETCH, MOVE and CLOSE.
+    Cursor(CursorCommand),
+    /// DISCARD.
+    Discard(Discarded),
+    /// SET LOCAL: until the transaction ends; the default for `None`.
+    SetLocal {
+        name: String,
+        value: Option<String>,
     },
     /// BEGIN, COMMIT, SAVEPOINT and their kin.
     Transaction(TransactionCommand),

@@ -21,8 +21,9 @@ pub(crate) mod catalog;
 const PLACES: [&str; 4] = ["span", "query_span", "body_span", "quoted"];
 
 /// Fields that may say something which changes nothing, and why.
-const WITHOUT_EFFECT: [(&str, &str); 25] = [
+const WITHOUT_EFFECT: [(&str, &str); 26] = [
     ("CreateIndex.concurrently", "no index is made under a lock that readers wait for"),
+    ("DeclareCursor.insensitive", "every cursor is insensitive to later changes"),
     ("Explain.verbose", "EXPLAIN always shows all that there is"),
     ("Function.lateral", "a function in FROM sees what stands before it, with or without LATERAL"),
     ("joins.outer", "OUTER is optional"),
@@ -39,7 +40,7 @@ const WITHOUT_EFFECT: [(&str, &str); 25] = [
     ("fields.lists", "a nested type is read from its text"),
     ("Role.authorization", "there is one user, whatever the name"),
     ("Role.scope", "there is one user, whatever the name"),
-    ("Setting.scope", "SESSION is what holds without a word; LOCAL and GLOBAL are refused"),
+    ("Setting.scope", "SESSION is what holds without a word; LOCAL has an effect, and GLOBAL is refused"),
     ("Star.except", "EXCEPT and EXCLUDE are the same"),
     ("Struct.row", "ROW(...) and STRUCT(...) are the same"),
     ("alias.first", "a name before or behind what it names"),
@@ -51,7 +52,7 @@ const WITHOUT_EFFECT: [(&str, &str); 25] = [
 
 /// Statements with clauses that the corpus may lack. Those that are refused say nothing; those that are accepted have
 /// each of their fields tried.
-const CLAUSES: [&str; 340] = [
+const CLAUSES: [&str; 350] = [
     "SELECT TOP 5 r_name FROM region",
     "SELECT TOP (5) PERCENT r_name FROM region",
     "SELECT DISTINCT ON (r_name) r_name FROM region",
@@ -384,6 +385,16 @@ const CLAUSES: [&str; 340] = [
     "EXECUTE a1 (1) USING 2",
     "EXECUTE IMMEDIATE 'SELECT 1'",
     "DEALLOCATE PREPARE a1",
+    "DECLARE c BINARY INSENSITIVE SCROLL CURSOR WITH HOLD FOR SELECT r_name FROM region",
+    "DECLARE c ASENSITIVE NO SCROLL CURSOR WITHOUT HOLD FOR SELECT r_name FROM region",
+    "DECLARE c CURSOR FOR SELECT r_name FROM region FOR UPDATE",
+    "FETCH FORWARD 2 FROM c",
+    "MOVE BACKWARD ALL IN c",
+    "FETCH ABSOLUTE -2 c",
+    "CLOSE ALL",
+    "DISCARD ALL",
+    "SET LOCAL batch_rows = 100",
+    "SET LOCAL ROLE x",
     "COMMENT IF EXISTS ON TABLE region IS 'x'",
     "CALL tpch(scale => 1)",
     "SHOW EXTENDED TABLES",

@@ -42,7 +42,7 @@ mod words;
 
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
-pub use parameters::{OpenStatement, plan_open};
+pub use parameters::{OpenStatement, is_value_needed, plan_open};
 pub use relations::{
     MacroInfo, NullOrder, RelationInfo, Relations, SystemRows, ViewInfo, chance, clock, form_name,
 };

@@ -134,7 +134,15 @@ fn conflict(text: &str, places: &[(Parameter, Type)]) -> Option<Error> {
 /// The error for a parameter where planning needs a value.
 pub(crate) fn value_needed(parameter: Parameter) -> Error {
     Error::unsupported(format!("the value of ${} is needed while the statement is planned", parameter.number))
-        .with_hint("such a statement is planned for each set of values, and cannot be described without them")
+        .with_hint(VALUE_NEEDED)
+}
+
+const VALUE_NEEDED: &str =
+    "such a statement is planned for each set of values, and cannot be described without them";
+
+/// Whether `plan_open` has failed because planning needs the value of a parameter, as the path of a file.
+pub fn is_value_needed(error: &Error) -> bool {
+    error.hint() == Some(VALUE_NEEDED)
 }
 
 /// Functions that mean the same whatever the values of their arguments are. Others are planned by the values.

@@ -8,9 +8,10 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 29] = [
+const MEANINGS: [(&str, &str); 30] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
+    ("quickstep_cursors", "The session's open cursors, with their statements."),
     ("quickstep_databases", "The main database and those that are attached, with their paths."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
     ("quickstep_indexes", "The indices that CREATE INDEX made, with their tables and columns."),

@@ -26,9 +26,10 @@ pub(crate) use information_schema::{unknown_view, view as information_schema_vie
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// Names of the table functions about the system.
-pub(crate) const FUNCTIONS: [&str; 29] = [
+pub(crate) const FUNCTIONS: [&str; 30] = [
     "quickstep_columns",
     "quickstep_constraints",
+    "quickstep_cursors",
     "quickstep_databases",
     "quickstep_functions",
     "quickstep_indexes",
@@ -69,6 +70,17 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             relations.views().iter().map(|(s, n, v)| view_row(relations, s, n, v)).collect(),
         ),
         "quickstep_databases" => (databases::fields(), databases::rows(relations)),
+        "quickstep_cursors" => {
+            let fields = vec![
+                text("name"),
+                text("statement"),
+                truth("is_holdable"),
+                truth("is_binary"),
+                truth("is_scrollable"),
+                Field::new("creation_time", Type::TimestampTz, false),
+            ];
+            (fields, running(relations, |_| relations.cursors().rows()))
+        }
         "quickstep_pool" => pool(&relations.pool_statistics()),
         "quickstep_rejects" => (rejects::fields(), rejects::rows(relations)),
         "quickstep_workload" => (

@@ -9,6 +9,7 @@ mod alter_fields;
 mod attach;
 mod clauses;
 mod create;
+mod cursor;
 mod define;
 mod drop;
 mod explain;
@@ -87,6 +88,11 @@ pub(crate) fn verb(statement: &tree::Statement) -> (&'static str, bool) {
         Kind::Prepare { .. } => other("PREPARE"),
         Kind::Execute { .. } => other("EXECUTE"),
         Kind::Deallocate(_) => other("DEALLOCATE"),
+        Kind::DeclareCursor(_) => other("DECLARE"),
+        Kind::FetchCursor { moves: false, .. } => other("FETCH"),
+        Kind::FetchCursor { .. } => other("MOVE"),
+        Kind::CloseCursor(_) => other("CLOSE"),
+        Kind::Discard(_) => other("DISCARD"),
         Kind::Set(_) | Kind::SetTransaction(..) => other("SET"),
         Kind::Reset { .. } | Kind::ResetVariable(_) => other("RESET"),
         Kind::Begin { .. } => other("BEGIN"),
@@ -169,6 +175,10 @@ impl<'a> Context<'a> {
                 let name = name.as_ref().map(folded).filter(|name| name != "all");
                 Ok(Statement::Deallocate { name })
             }
+            Kind::DeclareCursor(declare) => self.declare_cursor(declare),
+            Kind::FetchCursor { moves, motion, name } => self.fetch_cursor(*moves, motion, name),
+            Kind::CloseCursor(name) => Ok(self.close_cursor(name.as_ref())),
+            Kind::Discard(what) => Ok(self.discard(*what)),
             Kind::Set(set) => self.set(set),
             Kind::Reset { scope, name } => self.reset(*scope, name.as_ref()),
             Kind::ResetVariable(name) => Ok(procedures::called("reset_variable", [folded(name)])),

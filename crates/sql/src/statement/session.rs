@@ -1,8 +1,7 @@
 //! SET, RESET, USE, PRAGMA and CALL.
 //!
 //! Names are folded and values become texts; the engine knows the settings and checks them. A value may be a query in
-//! brackets, which runs while the statement is planned. SET LOCAL and SET GLOBAL are refused: a setting belongs to
-//! the session. USE sets search_path. A PRAGMA is what does the same here: a setting, a listing from a table function,
+//! brackets, which runs while the statement is planned. SET GLOBAL is refused: a setting belongs to the session. USE sets search_path. A PRAGMA is what does the same here: a setting, a listing from a table function,
 //! or a hint (`pragmas`).
 
 use plan::statement::Statement;
@@ -55,15 +54,22 @@ impl<'a> Context<'a> {
                 let arguments = vec![variable, (None, value, ty)];
                 Ok(Statement::Call { procedure: "set_variable".into(), arguments })
             }
-            // The session's, with LOCAL or without.
-            Set::TimeZone(_, zone) => {
+            Set::TimeZone(scope, zone) => {
                 let none = |zone: &&Ast| {
                     let words = names_of(zone).unwrap_or_default();
                     matches!(words, [word] if ["local", "default"].contains(&folded(word).as_str()))
                 };
                 let zone = zone.as_ref().filter(|zone| !none(zone));
                 let value = zone.map(word).transpose().map_err(|e| e.at(place::START))?;
-                Ok(Statement::Set { name: "timezone".into(), value })
+                let name = "timezone".into();
+                Ok(match scope {
+                    Some(Scope::Local) => Statement::SetLocal { name, value },
+                    _ => Statement::Set { name, value },
+                })
+            }
+            Set::Role { scope: Some(Scope::Local), .. } => {
+                let message = "SET LOCAL ROLE is not supported: a role is the session's";
+                Err(Error::unsupported(message).with_hint("SET ROLE, and set it back").at(place::START))
             }
             Set::Role { scope: _, authorization: _, name } => {
                 Ok(Statement::Set { name: "role".into(), value: name.as_ref().map(folded) })
@@ -87,8 +93,8 @@ impl<'a> Context<'a> {
                 return Ok(search_path(path));
             }
         }
-        if matches!(scope, Some(Scope::Local | Scope::Global)) {
-            let message = "SET LOCAL and SET GLOBAL are not supported: a setting is the session's";
+        if scope == Some(Scope::Global) {
+            let message = "SET GLOBAL is not supported: a setting is the session's";
             return Err(Error::unsupported(message).with_hint("write SET name = value").at(place::START));
         }
         let (written, span) = self.written_name(name)?;
@@ -99,7 +105,10 @@ impl<'a> Context<'a> {
         if pragmas::SWITCHES.contains(&setting.as_str()) {
             return Ok(called("ignored_setting", [setting, "SET".to_owned()]));
         }
-        self.assigned(setting, values, span, span)
+        match (self.assigned(setting, values, span, span)?, scope) {
+            (Statement::Set { name, value }, Some(Scope::Local)) => Ok(Statement::SetLocal { name, value }),
+            (statement, _) => Ok(statement),
+        }
     }
 
     /// A setting that gets values; errors stand at `span`, and those of empty lists at `name`.

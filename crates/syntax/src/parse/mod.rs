@@ -7,6 +7,7 @@
 mod alter;
 mod copy;
 mod create;
+mod cursor;
 mod expr;
 mod from;
 mod function;

@@ -265,7 +265,11 @@ impl Parser<'_> {
             true => Some(self.path("a table")?),
             false => None,
         };
-        let columns = self.names_if_parens("a column")?;
+        // Brackets without a table are options.
+        let columns = match table {
+            Some(_) => self.names_if_parens("a column")?,
+            None => vec![],
+        };
         Ok(StatementKind::Vacuum { options, table, columns })
     }
 }

@@ -62,6 +62,10 @@ impl Parser<'_> {
                 let name = if all { None } else { Some(self.name("a statement's name or ALL")?) };
                 Ok(StatementKind::Deallocate(name))
             }
+            K::DECLARE => self.declare_cursor(),
+            K::FETCH | K::MOVE => self.fetch_cursor(),
+            K::CLOSE => self.close_cursor(),
+            K::DISCARD => self.discard(),
             K::BEGIN | K::START => self.begin(),
             K::COMMIT | K::END => {
                 self.advance();

@@ -3,6 +3,7 @@
 //! Parentheses of expressions are nodes of the tree, so that none is added or lost here.
 
 mod create;
+mod cursor;
 mod expr;
 mod modify;
 mod query;

@@ -2,7 +2,7 @@
 
 use super::{Print, clause, in_parens, list, put, word_if};
 use crate::tree::{
-    Described, IfThere, Scope, Set, Show, Statement, StatementKind, SteerVerb, TransactionMode,
+    Described, Discarded, IfThere, Scope, Set, Show, Statement, StatementKind, SteerVerb, TransactionMode,
 };
 
 impl Print for Statement {
@@ -88,6 +88,18 @@ impl Print for StatementKind {
             }
             StatementKind::Deallocate(Some(name)) => put!(out, "DEALLOCATE ", name),
             StatementKind::Deallocate(None) => out.push_str("DEALLOCATE ALL"),
+            StatementKind::DeclareCursor(cursor) => cursor.print(out),
+            StatementKind::FetchCursor { moves, motion, name } => {
+                put!(out, if *moves { "MOVE " } else { "FETCH " }, motion, " FROM ", name);
+            }
+            StatementKind::CloseCursor(Some(name)) => put!(out, "CLOSE ", name),
+            StatementKind::CloseCursor(None) => out.push_str("CLOSE ALL"),
+            StatementKind::Discard(what) => out.push_str(match what {
+                Discarded::All => "DISCARD ALL",
+                Discarded::Plans => "DISCARD PLANS",
+                Discarded::Sequences => "DISCARD SEQUENCES",
+                Discarded::Temporary => "DISCARD TEMPORARY",
+            }),
             StatementKind::Set(set) => set.print(out),
             StatementKind::Reset { scope: which, name } => {
                 out.push_str("RESET");

@@ -4,6 +4,7 @@
 //! lists, so that the depth of a tree is that of its brackets, which is limited.
 
 mod create;
+mod cursor;
 mod expr;
 mod modify;
 mod query;
@@ -12,6 +13,7 @@ mod types;
 pub mod walk;
 
 pub use create::*;
+pub use cursor::*;
 pub use expr::*;
 pub use modify::*;
 pub use query::*;

@@ -2,8 +2,9 @@
 
 use super::{
     AlterObject, AlterTable, Comment, Copy, CreateFunction, CreateIndex, CreateMacro, CreateSecret,
-    CreateTable, CreateType, CreateView, CreateWideTable, Delete, Drop, Expr, IfThere, Insert, Merge, Name,
-    OptionValue, Path, Query, SequenceOption, SetOption, TextLiteral, Truncate, TypeName, Update,
+    CreateTable, CreateType, CreateView, CreateWideTable, CursorMotion, DeclareCursor, Delete, Discarded,
+    Drop, Expr, IfThere, Insert, Merge, Name, OptionValue, Path, Query, SequenceOption, SetOption,
+    TextLiteral, Truncate, TypeName, Update,
 };
 use crate::Span;
 
@@ -130,6 +131,21 @@ pub enum StatementKind {
     },
     /// DEALLOCATE; absent for ALL.
     Deallocate(Option<Name>),
+    /// DECLARE CURSOR.
+    DeclareCursor(Box<DeclareCursor>),
+    /// FETCH and MOVE.
+    FetchCursor {
+        /// MOVE: the rows are passed.
+        moves: bool,
+        /// Where it goes.
+        motion: CursorMotion,
+        /// The cursor.
+        name: Name,
+    },
+    /// CLOSE; absent for ALL.
+    CloseCursor(Option<Name>),
+    /// DISCARD.
+    Discard(Discarded),
     /// SET.
     Set(Set),
     /// RESET; absent for ALL.

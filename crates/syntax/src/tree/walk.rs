@@ -138,6 +138,7 @@ impl<'t> Parts<'t> {
                 Show::Name(name) => self.relation(name),
                 Show::Nothing | Show::Tables { .. } | Show::All | Show::Listed { .. } => {}
             },
+            K::DeclareCursor(cursor) => self.0.push(Node::Statement(&cursor.query)),
             K::Truncate(_)
             | K::Copy(_)
             | K::CopyDatabase { .. }
@@ -161,6 +162,9 @@ impl<'t> Parts<'t> {
             | K::Prepare { .. }
             | K::Execute { .. }
             | K::Deallocate(_)
+            | K::FetchCursor { .. }
+            | K::CloseCursor(_)
+            | K::Discard(_)
             | K::Set(_)
             | K::Reset { .. }
             | K::ResetVariable(_)

@@ -9,10 +9,30 @@ use syntax::tree;
 use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
-use crate::bind::expression::coerce::Bound;
+use crate::bind::expression::coerce::{Bound, read_literal};
 use crate::bind::expression::{Clause, ExprBinder, operator};
 use crate::bind::scope::Scope;
 use crate::bind::{Binder, Relation, folded};
+
+/// Parameters of a series without a type of their own are moments and a step where another argument is a moment, and
+/// whole numbers elsewhere.
+fn typed_parameters(bound: Vec<Bound>, text: &str) -> Result<Vec<Bound>> {
+    let is_moment = |ty: Type| matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
+    let moment = bound.iter().map(Bound::ty).find(|ty| is_moment(*ty));
+    let typed = |(at, argument): (usize, Bound)| {
+        if !argument.untyped || argument.expr.as_parameter().is_none() {
+            return Ok(argument);
+        }
+        let ty = match (moment, at) {
+            (None, _) => Type::BigInt,
+            (Some(_), 2) => Type::Interval,
+            (Some(moment), _) => moment,
+        };
+        let span = argument.span;
+        Ok(Bound::typed(read_literal(&argument, ty, text)?, span))
+    };
+    bound.into_iter().enumerate().map(typed).collect()
+}
 
 /// Steps by calendar months, at most: more than a timestamp has months.
 const MONTHS_MAX: usize = 10_000_000;
@@ -51,6 +71,7 @@ impl<'a> Binder<'a> {
         let bound = given.iter().map(|e| binder.bind(e)).collect::<Result<Vec<_>>>();
         // Without columns around, the first complaint is the better one.
         let Ok(bound) = bound else { return Err(not_constant) };
+        let bound = typed_parameters(bound, binder.binder.text)?;
         let list = binder.nested_call(function, &bound, span)?;
         if !binder.pending.is_empty() {
             let error =
