@@ -39,6 +39,8 @@ setup:
 	@command -v cc >/dev/null || missing="$$missing build-essential"
 	@command -v git >/dev/null || missing="$$missing git"
 	@python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv python3-pip"
+	@# psql, and pgbench, which comes with the server: clients of the tests.
+	@{ command -v psql && ls /usr/lib/postgresql/*/bin/pgbench; } >/dev/null 2>&1 || missing="$$missing postgresql"
 	@if [ -n "$$missing" ]; then
 	  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo
 	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing
@@ -53,6 +55,8 @@ environment: setup
 	@if [ ! -x $(PYTHON) ]; then python3 -m venv $(VENV); fi
 	@$(PYTHON) -c 'import maturin, mypy, pyarrow, pytest, pexpect, pandas, polars' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/python/requirements.txt
+	@$(PYTHON) -c 'import psycopg, asyncpg, pg8000' 2>/dev/null || \
+	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/server/clients/requirements.txt
 
 # With TARGET=aarch64, for Linux machines of that kind: zig, a package of PyPI, is compiler and linker of what is C. Such a
 # wheel is built and not installed.
@@ -119,6 +123,7 @@ test-shipped: wheel build
 define suites
 (cd crates/python && $(PYTHON) -m pytest -q tests)
 	(cd crates/cli && $(PYTHON) -m pytest -q tests)
+	(cd crates/server && $(PYTHON) -m pytest -q clients)
 	(cd bench && $(PYTHON) -m pytest -q tests)
 	(cd book && $(PYTHON) -m pytest -q tests)
 endef

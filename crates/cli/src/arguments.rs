@@ -4,6 +4,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use engine::settings::parse_bytes;
 
 use crate::Failed;
+use crate::serve::ServeArguments;
 
 #[derive(Parser)]
 #[command(
@@ -127,6 +128,8 @@ pub enum Command {
     Ssb(BenchmarkArguments),
     /// Generate TPC-DS, load it, run its 99 queries and report
     Tpcds(BenchmarkArguments),
+    /// Serve a database by PostgreSQL's protocol
+    Serve(ServeArguments),
 }
 
 #[derive(Args)]

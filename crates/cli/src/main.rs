@@ -10,6 +10,7 @@ mod benchmark_queries;
 mod log;
 mod metrics_server;
 mod output;
+mod serve;
 mod shell;
 
 use std::io::{IsTerminal, Read};
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Database, Error};
 
-use arguments::{Arguments, Command, Script};
+use arguments::{Arguments, Command, EngineArguments, Script};
 use shell::Shell;
 
 #[global_allocator]
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Some(Command::Tpch(options)) => benchmark::run(benchmark::Suite::Tpch, options),
         Some(Command::Ssb(options)) => benchmark::run(benchmark::Suite::Ssb, options),
         Some(Command::Tpcds(options)) => benchmark::run(benchmark::Suite::Tpcds, options),
+        Some(Command::Serve(options)) => serve::run(options),
         None => run(&arguments),
     };
     match outcome {
@@ -75,17 +77,22 @@ impl From<Error> for Failed {
 /// Interrupts that come within this time of the first are the same one.
 const SAME_INTERRUPT: std::time::Duration = std::time::Duration::from_millis(50);
 
-fn run(arguments: &Arguments) -> Result<(), Failed> {
-    log::subscribe(&arguments.seeing)?;
-    let options = arguments.engine.options()?;
-    let database = match arguments.database.as_deref() {
-        None | Some("" | ":memory:") => Database::in_memory(options)?,
+/// Opens the database that the command line names; one in memory without a name.
+pub fn open(path: Option<&str>, engine: &EngineArguments) -> Result<Database, Failed> {
+    let options = engine.options()?;
+    match path {
+        None | Some("" | ":memory:") => Ok(Database::in_memory(options)?),
         Some(path) => {
             let (database, report) = Database::on_disk(path, options)?;
             tell(&report);
-            database
+            Ok(database)
         }
-    };
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failed> {
+    log::subscribe(&arguments.seeing)?;
+    let database = open(arguments.database.as_deref(), &arguments.engine)?;
     let _metrics = match &arguments.seeing.metrics {
         Some(address) => Some(metrics_server::MetricsServer::start(address, &database)?),
         None => None,

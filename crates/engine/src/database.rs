@@ -255,6 +255,11 @@ impl Database {
         self.shared.environment.clone()
     }
 
+    /// What the main database is called.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
     /// A handle that does not keep the database open.
     pub fn downgrade(&self) -> WeakDatabase {
         WeakDatabase { shared: Arc::downgrade(&self.shared), alive: Arc::downgrade(&self.shared.alive) }

@@ -50,8 +50,10 @@ mod alter;
 mod api;
 mod background;
 mod benchmark_data;
+mod by_message;
 mod calls;
 mod checks;
+mod client_settings;
 mod constraints;
 mod copy_streams;
 mod copy_to;
@@ -110,7 +112,9 @@ pub use api::{
     Marked, Mismatch, OptionalRow, Params, Row, Rows, Savepoint, Statement, Time, Timestamp, TimestampTz,
     ToSql, Transaction, Uuid,
 };
+pub use by_message::ScriptStatement;
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
+pub use client_settings::SERVER_VERSION;
 pub use copy_streams::CopyStreams;
 pub use database::{Database, Options, WeakDatabase};
 pub use files::Capability;

@@ -202,7 +202,14 @@ impl Session {
         let (verb, planned_early) = sql::verb(text, &statement)?;
         // A declared text takes the type that its place asks for, as a quoted literal does.
         let told: Vec<Option<Type>> = declared.iter().map(|ty| ty.filter(|ty| !is_text(*ty))).collect();
-        let (open, under) = self.described_now(text, &statement, &told)?;
+        let (open, under) = match verb {
+            // Planning one from standard input reads what nobody has been asked for yet.
+            "COPY" => (
+                Err(Error::unsupported("COPY is described when it runs")),
+                Under::of(&self.relations_of(None)),
+            ),
+            _ => self.described_now(text, &statement, &told)?,
+        };
         let is_query = open.as_ref().is_ok_and(|open| matches!(open.statement, Statement::Query(_)));
         let (types, columns) = match open {
             Ok(open) => (open.types, self.promised_columns(&open.statement)),
@@ -363,6 +370,14 @@ impl Portal {
         self.block = None;
     }
 
+    /// What the statement did not do as it was told, once it has run.
+    pub fn warning(&self) -> Option<&'static str> {
+        match &self.state {
+            State::Open { stream, .. } => stream.warning(),
+            _ => None,
+        }
+    }
+
     /// Whether all of its rows were read.
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done(_))
@@ -390,12 +405,11 @@ impl Portal {
         };
         let stream = session.called(|| {
             let reading = session.standard.begin();
-            let outcome = session.open_rows(&opening, |query, relations, recorded| {
-                match rows_max(&query.plan).is_some_and(|rows| rows <= AT_ONCE_ROWS_MAX) {
+            let outcome =
+                session.open_rows(&opening, |query, relations, recorded| match has_few_rows(&query.plan) {
                     true => session.run_planned(query, &relations, Form::Values).map(ResultStream::ready),
                     false => session.running_rows(query, relations, Form::Values, recorded),
-                }
-            });
+                });
             reading.ended(outcome)
         })?;
         stream.outlive_statement();
@@ -507,8 +521,12 @@ impl Portal {
         if session.transaction_failed() && !self.statement.ends_transaction() {
             return Err(crate::transaction::failed());
         }
-        // One that has ended its own block is done.
-        if self.block.is_some() && !self.is_done() && session.block_number() != self.block {
+        // One that has ended its own block is done, or has run and gives no rows.
+        let has_run = match &self.state {
+            State::Open { stream, .. } => !stream.has_rows(),
+            state => matches!(state, State::Done(_)),
+        };
+        if self.block.is_some() && !has_run && session.block_number() != self.block {
             let message = "the portal does not exist any more: its transaction has ended";
             return Err(Error::new(SqlState::UndefinedCursor, message)
                 .with_hint("a cursor WITH HOLD outlives its transaction"));
@@ -551,6 +569,11 @@ fn in_form(value: Value, ty: Type, number: usize) -> Result<Value> {
             _ => Err(wrong()),
         },
     }
+}
+
+/// Whether running a query to its end is cheaper than making a stream of it.
+pub(crate) fn has_few_rows(plan: &PhysicalPlan) -> bool {
+    rows_max(plan).is_some_and(|rows| rows <= AT_ONCE_ROWS_MAX)
 }
 
 /// The most rows that a plan can have, where it says so by itself.

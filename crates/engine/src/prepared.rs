@@ -24,7 +24,7 @@ pub(crate) struct Prepared {
 }
 
 impl Session {
-    fn prepared(&self) -> MutexGuard<'_, BTreeMap<String, Prepared>> {
+    pub(crate) fn prepared(&self) -> MutexGuard<'_, BTreeMap<String, Prepared>> {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

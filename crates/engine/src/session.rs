@@ -21,6 +21,7 @@ use types::{Error, Field, Result, Schema, SqlState, Type, Value, zone};
 use vector::{Batch, Vector};
 
 use crate::calls::caught;
+use crate::client_settings;
 use crate::copy_streams::StandardStreams;
 use crate::cursors::Cursors;
 use crate::database::Database;
@@ -518,6 +519,9 @@ impl Session {
 
     pub(crate) fn set(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
         let name = settings::own_name(name);
+        if let Some(refused) = client_settings::refuse_fact(name) {
+            return Err(refused);
+        }
         match name {
             "workers" => {
                 let workers = match value {
@@ -712,10 +716,21 @@ impl Session {
         if name == "transaction_isolation" || name == "transaction_isolation_level" {
             return Ok(text_result(&["transaction_isolation"], &[vec![self.isolation_name().to_owned()]]));
         }
-        let value = database_setting(&self.database, name)
-            .or_else(|| self.settings().get(name))
-            .ok_or_else(|| settings::unknown(name))?;
+        let value = self.setting(name).ok_or_else(|| settings::unknown(name))?;
         Ok(text_result(&[name], &[vec![value]]))
+    }
+
+    /// A setting's value, as SHOW tells it; `None` when there is none of that name.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        let name = settings::own_name(name);
+        database_setting(&self.database, name)
+            .or_else(|| self.settings().get(name))
+            .or_else(|| client_settings::fact(name).map(str::to_owned))
+    }
+
+    /// Whether the session's client is to be sent warnings, and notices (`client_min_messages`).
+    pub fn sends_notices(&self) -> (bool, bool) {
+        self.settings().client.sends()
     }
 
     /// The catalog as the running statement sees it, as part of which something is done that its text does not say.

@@ -9,6 +9,8 @@ use std::time::Duration;
 use operators::transfer::setting::{Consumer, TransferSetting};
 use types::{Error, Result, SqlState, Type, Value, Zone};
 
+use crate::client_settings::{self, ClientSettings};
+
 /// The layout new blocks get.
 pub use catalog::LayoutKind;
 
@@ -119,6 +121,8 @@ pub struct Settings {
     pub query_workers: Option<usize>,
     /// Bytes that one query may hold; `None`: what there is.
     pub query_bytes: Option<u64>,
+    /// What clients of a server set, and rely on.
+    pub client: ClientSettings,
     /// Switches of the execution's techniques.
     pub techniques: operators::Switches,
     /// Switches of what the session keeps.
@@ -155,6 +159,7 @@ impl Default for Settings {
             priority: scheduler::PRIORITY_DEFAULT,
             query_workers: None,
             query_bytes: None,
+            client: ClientSettings::default(),
             techniques: operators::Switches::default(),
             keeps: Keeps::default(),
             optimizer: optimizer::Settings::default(),
@@ -202,6 +207,19 @@ pub const DATABASE_SETTINGS: [(&str, &str); 12] = [
 /// Every setting that all sessions share.
 pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
     DATABASE_SETTINGS.into_iter().chain(formats::remote::SETTINGS)
+}
+
+/// Whether a setting is the database's, so that all sessions share it.
+pub fn is_shared(name: &str) -> bool {
+    shared().any(|(known, _)| known == own_name(name))
+}
+
+/// Checks the name of a setting and, as far as a session's own settings go, its value, without setting it.
+pub fn check(name: &str, value: &str) -> Result<()> {
+    match is_shared(name) {
+        true => Ok(()),
+        false => Settings::default().set(own_name(name), Some(value)),
+    }
 }
 
 /// Settings of a session that are no switches: name and meaning.
@@ -307,7 +325,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
 }
 
 /// A duration: a number of milliseconds, or with a unit `ms`, `s`, `min`, `h`.
-fn parse_duration(text: &str) -> Option<Duration> {
+pub fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..split].parse().ok()?;
@@ -410,7 +428,7 @@ impl Settings {
             _ => {
                 let technique = || self.techniques.get(name);
                 let shown = self.optimizer.get(name).or_else(technique).or_else(|| self.keeps.get(name));
-                return shown.map(str::to_owned);
+                return shown.map(str::to_owned).or_else(|| self.client.get(name));
             }
         })
     }
@@ -506,7 +524,8 @@ impl Settings {
             _ => {
                 let known = self.optimizer.set(name, text)?
                     || self.techniques.set(name, text)?
-                    || self.keeps.set(name, text)?;
+                    || self.keeps.set(name, text)?
+                    || self.client.set(name, text)?;
                 if !known {
                     return Err(unknown(name));
                 }
@@ -517,7 +536,8 @@ impl Settings {
 
     /// Every setting of the session with its value and meaning.
     pub fn all(&self) -> Vec<(String, String, String)> {
-        let settings = SESSION_SETTINGS.iter().copied().chain(switches());
+        let client = client_settings::MEANINGS.into_iter().map(|(name, _, meaning)| (name, meaning));
+        let settings = SESSION_SETTINGS.iter().copied().chain(switches()).chain(client);
         settings
             .map(|(name, meaning)| (name.to_owned(), self.get(name).unwrap_or_default(), meaning.to_owned()))
             .collect()
@@ -601,7 +621,8 @@ mod tests {
             {
                 meaning[..1].make_ascii_lowercase();
             }
-            let row = format!("| `{name}` | `{value}` | {} |", meaning.replace('|', "\\|"));
+            let value = if value.is_empty() { value } else { format!("`{value}`") };
+            let row = format!("| `{name}` | {value} | {} |", meaning.replace('|', "\\|"));
             assert!(
                 page.contains(&row),
                 "docs/sql/settings.md lacks {row}: book/reference.py makes the page"

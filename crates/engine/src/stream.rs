@@ -55,6 +55,7 @@ const QUEUE_SHARE: u64 = 16;
 pub struct ResultStream {
     schema: Schema,
     tag: String,
+    warning: Option<&'static str>,
     rows: Rows,
     zone: Zone,
 }
@@ -96,6 +97,7 @@ impl ResultStream {
         ResultStream {
             schema,
             tag,
+            warning: result.warning(),
             rows: Rows::Ready(result.into_batches().into_iter()),
             zone: zone::current(),
         }
@@ -114,6 +116,11 @@ impl ResultStream {
     /// PostgreSQL's command tag; for a query that is running, `SELECT` without the number of rows.
     pub fn tag(&self) -> &str {
         &self.tag
+    }
+
+    /// What the statement did not do as it was told, such as BEGIN where there is a transaction.
+    pub fn warning(&self) -> Option<&'static str> {
+        self.warning
     }
 
     /// Whether the statement returns rows at all.
@@ -501,7 +508,7 @@ impl Session {
         self.remember_stream((Arc::downgrade(&queue), cancel));
         let running = Running { queue, control, tick: self.tick(), driver: Some(driver) };
         let tag = "SELECT".to_owned();
-        Ok(ResultStream { schema, tag, rows: Rows::Running(running), zone: zone::current() })
+        Ok(ResultStream { schema, tag, warning: None, rows: Rows::Running(running), zone: zone::current() })
     }
 
     fn remember_stream(&self, stream: OpenStream) {

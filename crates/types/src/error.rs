@@ -126,6 +126,14 @@ pub enum SqlState {
     DuplicateCursor,
     /// A value given for a column that is GENERATED ALWAYS.
     GeneratedAlways,
+    /// A parameter that only shows something, or is fixed when the server starts.
+    CantChangeRuntimeParam,
+    /// A server has as many connections as it may.
+    TooManyConnections,
+    /// A server's queue is full.
+    ConfigurationLimitExceeded,
+    /// A server stops.
+    AdminShutdown,
     Internal,
 }
 
@@ -219,6 +227,10 @@ impl SqlState {
             Self::DuplicateCursor => "42P03",
             Self::ProtocolViolation => "08P01",
             Self::GeneratedAlways => "428C9",
+            Self::CantChangeRuntimeParam => "55P02",
+            Self::TooManyConnections => "53300",
+            Self::ConfigurationLimitExceeded => "53400",
+            Self::AdminShutdown => "57P01",
             Self::Internal => "XX000",
         }
     }

@@ -1,0 +1,45 @@
+//! A server over a database: PostgreSQL's protocol on TCP and Unix sockets.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use server::{Config, OneSuperuser, Server};
+//!
+//! let database = engine::Database::in_memory(engine::Options::default())?;
+//! let roles = Arc::new(OneSuperuser::new("quickstep"));
+//! let config = Config { trust: true, ..Config::default() };
+//! let handle = Server::start(database, config, roles)?;
+//! println!("psql -h 127.0.0.1 -p {} -U quickstep", handle.port());
+//! handle.shutdown();
+//! # Ok::<(), engine::Error>(())
+//! ```
+//!
+//! ```text
+//!  listen -> connection (a task) -> startup -> conversation (jobs on the executor) -> engine::Session
+//!                        \------ link: frames in, bytes out, cancel ------/
+//! ```
+//! * [`server`]: listening, the handle, stopping; [`listen`]: which addresses and ports; [`config`]: what is set.
+//! * [`connection`]: the task that owns a socket; [`transport`]: TCP, Unix, TLS; [`startup`]: who a client is;
+//!   [`authentication`]: roles and passwords.
+//! * [`conversation`]: the protocol's states over a session; [`link`]: what lies between it and the socket;
+//!   [`executor`]: the threads; [`cancel_keys`]: who may cancel what.
+//!
+//! `docs/internals/server.md` draws how these play together. Messages and values as bytes are `pgproto`'s.
+#![forbid(unsafe_code)]
+
+pub mod authentication;
+pub mod cancel_keys;
+pub mod config;
+mod connection;
+mod conversation;
+pub mod executor;
+pub mod link;
+pub mod listen;
+pub mod server;
+pub mod signals;
+mod startup;
+pub mod transport;
+
+pub use authentication::{Authenticator, OneSuperuser, first_password, random_password};
+pub use config::{Config, ConfigFile, TlsFiles};
+pub use server::{Handle, Server};
