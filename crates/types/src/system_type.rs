@@ -92,6 +92,17 @@ system_types! {
 }
 
 impl SystemType {
+    /// Bytes of a value in PostgreSQL's memory (`pg_type.typlen`); -1 where it varies.
+    pub fn length(self) -> i16 {
+        match (self.storage(), self) {
+            (Storage::Number | Storage::Named, _) | (_, SystemType::Void) => 4,
+            (_, SystemType::Name) => 64,
+            (_, SystemType::Char) => 1,
+            (_, SystemType::Tid) => 6,
+            (_, SystemType::Xid8 | SystemType::PgLsn) => 8,
+            _ => -1,
+        }
+    }
     /// The kind of that name, in any case and without quotes; `char` in quotes is `"char"`.
     pub fn named(name: &str) -> Option<SystemType> {
         Self::ALL.iter().copied().find(|kind| kind.name().eq_ignore_ascii_case(name))
