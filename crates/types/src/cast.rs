@@ -69,14 +69,7 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
         return fit_text(&format_value(value, from), to);
     }
     if from.is_reg() && (to.is_integer() || to.is_reg()) {
-        let bytes = value.as_bytes().unwrap_or_default();
-        return match to {
-            // Names of another kind are the catalog's to find.
-            Type::System(_) if to.is_reg() => {
-                Ok(system_type::reg_value(system_type::reg_oid(bytes), system_type::reg_name(bytes)))
-            }
-            _ => integer(i128::from(system_type::reg_oid(bytes)), to),
-        };
+        return of_reg(value.as_bytes().unwrap_or_default(), to);
     }
     let unsupported = || Error::new(SqlState::DatatypeMismatch, format!("cannot cast type {from} to {to}"));
     match (from, to) {
@@ -143,6 +136,12 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
         }
         _ => Err(unsupported()),
     }
+}
+
+/// A value of `regclass` or kin as a number, or under its name as one of another kind.
+fn of_reg(bytes: &[u8], to: Type) -> Result<Value> {
+    let (oid, name) = (system_type::reg_oid(bytes), system_type::reg_name(bytes));
+    if to.is_reg() { Ok(system_type::reg_value(oid, name)) } else { integer(i128::from(oid), to) }
 }
 
 fn integer(v: i128, to: Type) -> Result<Value> {
