@@ -64,9 +64,10 @@ impl Type {
     /// The integer type to which two integer types are cast where they meet: the wider, else the narrowest signed
     /// one that holds the values of both.
     pub fn common_integer(self, other: Type) -> Option<Type> {
-        // What meets an OID is an OID, as in PostgreSQL; a number that is none fails to become one.
+        // What meets an OID is an OID, as in PostgreSQL, unless its type has all of them.
         if self.is_oid() || other.is_oid() {
-            return Some(if self.is_oid() { self } else { other });
+            let (oid, number) = if self.is_oid() { (self, other) } else { (other, self) };
+            return Some(if number.holds_integers_of(oid) && !number.is_oid() { number } else { oid });
         }
         if self.holds_integers_of(other) {
             return Some(self);
