@@ -76,7 +76,8 @@ fn noted(file: &str) -> BTreeMap<String, String> {
 fn session() -> Session {
     let session = Database::in_memory(Options::default()).expect("opens").session();
     let schema = std::fs::read_to_string(folder().join("schema.sql")).expect("the schema");
-    session.query(&schema).expect("the schema is made");
+    session.execute(&schema).expect("the schema is made");
+    session.query("SET default_schema_name = 'public'").expect("a setting");
     session
 }
 

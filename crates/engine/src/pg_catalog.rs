@@ -48,6 +48,7 @@ fn surroundings(relations: &SessionRelations) -> Surroundings {
     Surroundings {
         database: relations.database().map_or_else(String::new, |database| database.shared.name.to_string()),
         user,
+        default_schema: settings.default_schema().to_owned(),
         roles,
         path,
         views: views.collect(),

@@ -528,6 +528,7 @@ impl sql::Relations for SessionRelations {
         let path = self.path();
         let places = self.places(&path);
         let (database, schema) = places.shown(key);
+        let schema = if schema == catalog::DEFAULT_SCHEMA { self.settings.default_schema() } else { schema };
         (database.to_owned(), schema.to_owned())
     }
     fn database_named(&self, name: &str) -> Option<String> {

@@ -14,7 +14,7 @@ use types::{Error, Result, SqlState, SystemType, Type, Value};
 use crate::names::{parts, quoted};
 use crate::objects::{Catalog, Class};
 use crate::oids::PG_CATALOG;
-use crate::{definitions, fixed};
+use crate::{definitions, fixed, relations};
 
 /// What answers a call.
 type Body = fn(&Catalog, &[Value]) -> Result<Value>;
@@ -62,10 +62,36 @@ const CLASS: Type = Type::System(SystemType::Regclass);
 /// Every form.
 fn declared() -> Vec<Signature> {
     let mut all = Vec::new();
+    objects(&mut all);
+    comments_and_encodings(&mut all);
+    sizes_and_server(&mut all);
+    privileges(&mut all);
+    casts(&mut all);
+    let modifier = Signature {
+        name: "format_type",
+        arguments: vec![OID, Type::Integer],
+        returns: TEXT,
+        strict: false,
+        body: |c, given| match given[0].as_i64() {
+            None => Ok(Value::Null),
+            Some(0) => Ok(Value::text("-")),
+            Some(_) => {
+                let modifier = given[1].as_i64().unwrap_or(-1);
+                let name = definitions::type_name(c, number(&given[0]), modifier);
+                Ok(Value::text(&name.unwrap_or_else(|| "???".to_owned())))
+            }
+        },
+    };
+    all.push(modifier);
+    all
+}
+
+/// What objects are, as statements, and whether their names alone mean them.
+fn objects(all: &mut Vec<Signature>) {
     let mut of = |name, arguments: &[Type], returns, body: Body| {
         all.push(Signature { name, arguments: arguments.to_vec(), returns, strict: true, body });
     };
-    let [bool, int, long] = [Type::Boolean, Type::Integer, Type::BigInt];
+    let [bool, int] = [Type::Boolean, Type::Integer];
     let node = Type::System(SystemType::PgNodeTree);
     of("pg_get_expr", &[node, OID], TEXT, |_, given| Ok(given[0].clone()));
     of("pg_get_expr", &[node, OID, bool], TEXT, |_, given| Ok(given[0].clone()));
@@ -112,6 +138,14 @@ fn declared() -> Vec<Signature> {
         Ok(c.class(number(&given[0])).map_or(Value::Null, |class| Value::Bool(c.is_visible(class))))
     });
     of("pg_type_is_visible", &[OID], bool, type_is_visible);
+}
+
+/// Comments, and the encoding, which is always UTF-8.
+fn comments_and_encodings(all: &mut Vec<Signature>) {
+    let mut of = |name, arguments: &[Type], returns, body: Body| {
+        all.push(Signature { name, arguments: arguments.to_vec(), returns, strict: true, body });
+    };
+    let int = Type::Integer;
     of("obj_description", &[OID], TEXT, |c, given| Ok(comment(c.class(number(&given[0])))));
     of("obj_description", &[OID, NAME], TEXT, |c, given| match given[1].as_text() {
         Some("pg_class") => Ok(comment(c.class(number(&given[0])))),
@@ -138,6 +172,14 @@ fn declared() -> Vec<Signature> {
     for name in ["getdatabaseencoding", "pg_client_encoding"] {
         of(name, &[], NAME, |_, _| Ok(Value::text("UTF8")));
     }
+}
+
+/// Sizes, and what is asked of the server and of names.
+fn sizes_and_server(all: &mut Vec<Signature>) {
+    let mut of = |name, arguments: &[Type], returns, body: Body| {
+        all.push(Signature { name, arguments: arguments.to_vec(), returns, strict: true, body });
+    };
+    let [bool, int, long] = [Type::Boolean, Type::Integer, Type::BigInt];
     for name in ["pg_relation_size", "pg_table_size", "pg_total_relation_size", "pg_indexes_size"] {
         of(name, &[CLASS], long, relation_size);
     }
@@ -191,31 +233,26 @@ fn declared() -> Vec<Signature> {
     if let Ok(items) = Type::list(Type::System(SystemType::Aclitem)) {
         of("acldefault", &[Type::System(SystemType::Char), OID], items, null);
     }
-    if let Ok(classes) = Type::list(CLASS) {
-        of("pg_partition_ancestors", &[CLASS], classes, |_, _| Ok(list_of([], CLASS)));
-    }
+    of("pg_describe_object", &[OID, OID, int], TEXT, |c, given| {
+        let class = c.class(number(&given[1])).filter(|_| number(&given[0]) == relations::PG_CLASS);
+        let kind = |class: &Class| match class.kind {
+            'v' => "view",
+            'i' => "index",
+            'S' => "sequence",
+            _ => "table",
+        };
+        Ok(class.map_or(Value::Null, |class| {
+            let at = given[2].as_i64().and_then(|at| usize::try_from(at - 1).ok());
+            let relation = format!("{} {}", kind(class), c.class_shown(class));
+            match at.and_then(|at| class.columns.get(at)) {
+                Some(column) => Value::text(&format!("column {} of {relation}", quoted(&column.name))),
+                None => Value::text(&relation),
+            }
+        }))
+    });
     for argument in [OID, TEXT] {
         of("row_security_active", &[argument], bool, |_, _| Ok(Value::Bool(false)));
     }
-    privileges(&mut all);
-    casts(&mut all);
-    let modifier = Signature {
-        name: "format_type",
-        arguments: vec![OID, int],
-        returns: TEXT,
-        strict: false,
-        body: |c, given| match given[0].as_i64() {
-            None => Ok(Value::Null),
-            Some(0) => Ok(Value::text("-")),
-            Some(_) => {
-                let modifier = given[1].as_i64().unwrap_or(-1);
-                let name = definitions::type_name(c, number(&given[0]), modifier);
-                Ok(Value::text(&name.unwrap_or_else(|| "???".to_owned())))
-            }
-        },
-    };
-    all.push(modifier);
-    all
 }
 
 /// `has_table_privilege` and kin: of the user, by name or OID, on an object by name or OID. Everything is granted to

@@ -35,6 +35,8 @@ pub struct Surroundings {
     pub database: String,
     /// The user who asks.
     pub user: String,
+    /// The name by which the default schema is shown, `main` or `public`; both mean it.
+    pub default_schema: String,
     /// All roles.
     pub roles: Vec<String>,
     /// Schemas by their keys, in which names without one are looked for, the default one included.
@@ -151,10 +153,11 @@ impl Catalog {
         catalog.namespace(PG_CATALOG, "pg_catalog");
         catalog.namespace(INFORMATION_SCHEMA, "information_schema");
         let mut schemas = HashMap::new();
+        let shown = catalog.around.default_schema.clone();
         // Keys with a point are schemas of attached databases.
         for key in snapshot.schemas().keys().filter(|key| !key.contains('.')) {
             let (oid, name) = match key.as_str() {
-                catalog::DEFAULT_SCHEMA => (PUBLIC, "public"),
+                catalog::DEFAULT_SCHEMA => (PUBLIC, shown.as_str()),
                 catalog::TEMPORARY_SCHEMA => (names.of("schema", key, 0), "pg_temp_1"),
                 key => (names.of("schema", key, 0), key),
             };
@@ -364,7 +367,9 @@ impl Catalog {
     }
     /// A schema's OID by its name; `main` and `public` are one.
     pub(crate) fn namespace_named(&self, name: &str) -> Option<u32> {
-        let name = if name == catalog::DEFAULT_SCHEMA { "public" } else { name };
+        if matches!(name, catalog::DEFAULT_SCHEMA | "public") {
+            return Some(PUBLIC);
+        }
         self.namespaces.iter().find(|n| n.name == name).map(|n| n.oid)
     }
     /// Names of the schemas in which names are looked for, `pg_catalog` where it is asked for.

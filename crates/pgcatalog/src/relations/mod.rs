@@ -7,6 +7,8 @@ mod classes;
 mod people;
 mod shapes;
 
+pub(crate) use classes::PG_CLASS;
+
 use types::nested::encoding::list_of;
 use types::system_type::reg_value;
 use types::{Physical, SystemType, Type, Value};

@@ -623,7 +623,8 @@ fn called(kind: &TableKind) -> Option<Called<'_>> {
 }
 
 fn unnests(name: &tree::Path) -> bool {
-    name.single().is_some_and(|name| !name.quoted && name.text.eq_ignore_ascii_case("unnest"))
+    crate::bind::function::catalog_name(name)
+        .is_some_and(|name| !name.quoted && name.text.eq_ignore_ascii_case("unnest"))
 }
 
 /// DESCRIBE, SHOW or SUMMARIZE, if a query is no more than that.
