@@ -1,7 +1,7 @@
 //! Statements that clients send to PostgreSQL's catalog, as they were captured, on our engine.
 //!
 //! `tests/pg_catalog/*.txt` has them by client, each with the columns and rows that PostgreSQL 15 gave;
-//! `crates/conformance/tools/pg_catalog_corpus.py` wrote them. The objects are those of `schema.sql`, in both systems.
+//! `tools/pg_catalog/corpus.py` wrote them. The objects are those of `schema.sql`, in both systems.
 //! Columns' names and types must be equal for every statement; `differences.txt` names the statements that do not run
 //! yet or whose columns differ, with the reason, and one that is there without need fails the test. Rows are compared
 //! where `rows.txt` says that they are equal.

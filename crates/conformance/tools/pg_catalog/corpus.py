@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Makes the corpus of clients' catalog statements from logs of PostgreSQL 15.
 
-usage: capture.py LOG.json [...]   with the server of the logs running, whose address stands in PG*; writes ../corpus
+usage: corpus.py FOLDER CONNECTION LOG.json...   with the server of the logs running; writes FOLDER/<client>.txt
+
+The server logs as JSON (log_destination=jsonlog, log_statement=all) and holds tests/pg_catalog/schema.sql. The clients
+beside this file are run against it: `psql -f with_psql.sql`, `pg_dump`, with_*.py, and Meta.java over pgjdbc's driver.
 
 A statement of a log is run again, in a transaction that is rolled back, and written with the names and types of the
 columns that it gave, and with its rows. OIDs of the user's objects are written as {sales.purchase}, by their names.
