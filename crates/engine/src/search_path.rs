@@ -314,10 +314,10 @@ mod tests {
         ] {
             let path = parsed(text);
             assert_eq!(path, names, "{text}");
-            assert_eq!(parsed(&shown(&path)), path, "{text}");
+            assert_eq!(parsed(&shown(&path, "main")), path, "{text}");
         }
-        assert_eq!(shown(&parsed("main")), "main");
-        assert_eq!(shown(&parsed("b, \"C\"")), "b, \"C\"");
-        assert_eq!(shown(&parsed("Sales.\"C\"")), "sales.\"C\"");
+        assert_eq!(shown(&parsed("main"), "main"), "main");
+        assert_eq!(shown(&parsed("b, \"C\""), "main"), "b, \"C\"");
+        assert_eq!(shown(&parsed("Sales.\"C\""), "main"), "sales.\"C\"");
     }
 }
