@@ -45,9 +45,9 @@
 //!
 //! The metadata checksum covers all metadata with its own field taken as zero. Gaps are zero.
 
-use types::Type;
 use types::codes;
 use types::nested::{NestedId, Shape};
+use types::{SystemType, Type};
 
 use crate::Coding;
 
@@ -237,6 +237,7 @@ fn type_to_bytes(ty: Type) -> (u8, u8, u8, u32) {
             (0, 0, length)
         }
         // The number is a hash of the type's name: a block is opened where the type's table is known.
+        Type::System(kind) => (kind.code(), 0, 0),
         Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Enum(id) => (0, 0, id.number()),
         _ => (0, 0, 0),
     };
@@ -252,6 +253,8 @@ fn type_from_bytes(code: u8, precision: u8, scale: u8, length: u32) -> Option<Ty
         codes::BIT => Type::Bit(length),
         codes::VARBIT => Type::VarBit(length),
         codes::LIST => nested().filter(|id| matches!(id.get().shape, Shape::List(_))).map(Type::List)?,
+        codes::VECTOR => nested().filter(|id| matches!(id.get().shape, Shape::Vector(_))).map(Type::List)?,
+        codes::SYSTEM => Type::System(SystemType::of_code(precision)?),
         codes::STRUCT => {
             nested().filter(|id| matches!(id.get().shape, Shape::Struct(_))).map(Type::Struct)?
         }

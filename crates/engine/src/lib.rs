@@ -73,6 +73,7 @@ mod insert;
 mod modify;
 mod mounts;
 mod open_plans;
+mod pg_catalog;
 mod placement;
 mod plan_cache;
 mod portal;

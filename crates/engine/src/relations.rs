@@ -24,6 +24,7 @@ use crate::copy_streams::{StandardStreams, is_pipe};
 use crate::cursors::Cursors;
 use crate::database::Database;
 use crate::mounts::{MAIN, Places, draws};
+use crate::pg_catalog::{self, PgCatalog};
 use crate::run::result_schema;
 use crate::search_path;
 use crate::sequences::SequenceValues;
@@ -59,6 +60,8 @@ pub(crate) struct SessionRelations {
     path: Mutex<Vec<String>>,
     /// Something was asked that neither the snapshot nor the settings decide.
     passing: AtomicBool,
+    /// The system catalog, once it was asked for.
+    pg_catalog: PgCatalog,
 }
 
 /// Logs of rejects by name.
@@ -100,6 +103,7 @@ impl SessionRelations {
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
             passing: AtomicBool::new(false),
+            pg_catalog: PgCatalog::default(),
         }
     }
     /// With a tick to call while planning runs queries of its own, and the depth of such queries.
@@ -248,6 +252,7 @@ impl SessionRelations {
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
             passing: AtomicBool::new(false),
+            pg_catalog: PgCatalog::default(),
         }
     }
     /// The database; `None` for a view of a snapshot alone.
@@ -311,6 +316,7 @@ impl SessionRelations {
             sequences: self.sequences.clone(),
             path: Mutex::default(),
             passing: AtomicBool::new(false),
+            pg_catalog: PgCatalog::default(),
         };
         let text = format!("SELECT * FROM {}", quote::qualified(schema, name));
         match sql::plan_one(&text, &inner) {
@@ -327,6 +333,10 @@ impl SessionRelations {
     fn of_the_moment<T>(&self, told: T) -> T {
         self.passing.store(true, Relaxed);
         told
+    }
+    /// The system catalog of the statement's snapshot.
+    pub fn pg_catalog(&self) -> Arc<pgcatalog::Catalog> {
+        self.pg_catalog.of(self)
     }
     /// The session's settings.
     pub fn session_settings(&self) -> &Settings {
@@ -449,6 +459,10 @@ impl sql::Relations for SessionRelations {
         };
         found.map(|function| self.of_the_moment(function))
     }
+    fn catalog_functions(&self, name: &str) -> Vec<Arc<plan::ExternalFunction>> {
+        let found = pg_catalog::functions(self, name);
+        if found.is_empty() { found } else { self.of_the_moment(found) }
+    }
     fn unique_constraint(&self, table: TableId, name: &str) -> Option<Vec<usize>> {
         let table = self.table_by_id(table).ok()?;
         let key = table.keys.iter().find(|k| k.constraint_name(&table.name, &table.columns) == name)?;
@@ -493,6 +507,9 @@ impl sql::Relations for SessionRelations {
         Some(self.of_the_moment(object.source.clone()))
     }
     fn system(&self, function: &str) -> Result<Option<sql::SystemRows>> {
+        if let Some(rows) = pg_catalog::rows(self, function) {
+            return self.of_the_moment(Ok(Some(rows)));
+        }
         self.of_the_moment(system::rows(self, function))
     }
     fn system_of(&self, function: &str, arguments: &[Value]) -> Result<Option<sql::SystemRows>> {
@@ -511,6 +528,7 @@ impl sql::Relations for SessionRelations {
         let path = self.path();
         let places = self.places(&path);
         let (database, schema) = places.shown(key);
+        let schema = if schema == catalog::DEFAULT_SCHEMA { self.settings.default_schema() } else { schema };
         (database.to_owned(), schema.to_owned())
     }
     fn database_named(&self, name: &str) -> Option<String> {

@@ -74,16 +74,17 @@ fn plain(names: Vec<String>) -> Vec<String> {
     if names == [DEFAULT_SCHEMA] { vec![] } else { names }
 }
 
-/// The path as SHOW has it, and as `parsed` reads it.
-pub(crate) fn shown(path: &[String]) -> String {
+/// The path as SHOW has it, and as `parsed` reads it; `default` is the name of the default schema.
+pub(crate) fn shown(path: &[String], default: &str) -> String {
     let key = |key: &String| match key.split_once('.') {
         Some((database, schema)) => {
             format!("{}.{}", quote::name_if_needed(database), quote::name_if_needed(schema))
         }
+        None if key == DEFAULT_SCHEMA => default.to_owned(),
         None => quote::name_if_needed(key),
     };
     match path {
-        [] => DEFAULT_SCHEMA.to_owned(),
+        [] => default.to_owned(),
         path => path.iter().map(key).collect::<Vec<_>>().join(", "),
     }
 }
@@ -313,10 +314,10 @@ mod tests {
         ] {
             let path = parsed(text);
             assert_eq!(path, names, "{text}");
-            assert_eq!(parsed(&shown(&path)), path, "{text}");
+            assert_eq!(parsed(&shown(&path, "main")), path, "{text}");
         }
-        assert_eq!(shown(&parsed("main")), "main");
-        assert_eq!(shown(&parsed("b, \"C\"")), "b, \"C\"");
-        assert_eq!(shown(&parsed("Sales.\"C\"")), "sales.\"C\"");
+        assert_eq!(shown(&parsed("main"), "main"), "main");
+        assert_eq!(shown(&parsed("b, \"C\""), "main"), "b, \"C\"");
+        assert_eq!(shown(&parsed("Sales.\"C\""), "main"), "sales.\"C\"");
     }
 }

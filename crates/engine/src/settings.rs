@@ -109,6 +109,8 @@ pub struct Settings {
     pub single_arrow: bool,
     /// Schemas in which names are looked for before the default one.
     pub search_path: Vec<String>,
+    /// The default schema is shown as `public`, not as `main`; both names mean it.
+    pub shows_public: bool,
     /// What is kept of finished queries.
     pub trace: TraceLevel,
     /// Statements that take as long are logged and kept as slow; `None`: none is slow.
@@ -153,6 +155,7 @@ impl Default for Settings {
             null_order: sql::NullOrder::default(),
             single_arrow: false,
             search_path: vec![],
+            shows_public: false,
             trace: TraceLevel::On,
             slow_query_threshold: None,
             role: None,
@@ -223,7 +226,7 @@ pub fn check(name: &str, value: &str) -> Result<()> {
 }
 
 /// Settings of a session that are no switches: name and meaning.
-pub const SESSION_SETTINGS: [(&str, &str); 21] = [
+pub const SESSION_SETTINGS: [(&str, &str); 22] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -269,6 +272,10 @@ pub const SESSION_SETTINGS: [(&str, &str); 21] = [
     (
         "lambda_syntax",
         "default or enable_single_arrow: lambdas are written lambda x: f(x), [f(x) for x in list] and x -> f(x)",
+    ),
+    (
+        "default_schema_name",
+        "main or public: by which name the default schema is shown; both names mean it. Tools of PostgreSQL look for public",
     ),
     ("role", "whom the session goes by: current_user, and the settings that ALTER ROLE gave"),
     ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
@@ -416,7 +423,8 @@ impl Settings {
             "default_null_order" => self.null_order.name().to_owned(),
             "calendar" => CALENDAR.to_owned(),
             "lambda_syntax" => if self.single_arrow { LAMBDA_SYNTAX[1] } else { LAMBDA_SYNTAX[0] }.to_owned(),
-            "search_path" => crate::search_path::shown(&self.search_path),
+            "search_path" => crate::search_path::shown(&self.search_path, self.default_schema()),
+            "default_schema_name" => self.default_schema().to_owned(),
             "trace" => self.trace.name().into(),
             "slow_query_threshold" => {
                 self.slow_query_threshold.map_or("0".into(), |d| format!("{}ms", d.as_secs_f64() * 1e3))
@@ -514,6 +522,13 @@ impl Settings {
                     ),
                 };
             }
+            "default_schema_name" => {
+                self.shows_public = match text.trim() {
+                    catalog::DEFAULT_SCHEMA => false,
+                    "public" => true,
+                    _ => return Err(invalid(name, text, "main or public")),
+                };
+            }
             "role" => {
                 let role = text.trim();
                 self.role = (role != crate::roles::DEFAULT_ROLE && role != "none").then(|| Arc::from(role));
@@ -532,6 +547,11 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// The name by which the default schema is shown.
+    pub fn default_schema(&self) -> &'static str {
+        if self.shows_public { "public" } else { catalog::DEFAULT_SCHEMA }
     }
 
     /// Every setting of the session with its value and meaning.

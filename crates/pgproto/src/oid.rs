@@ -101,6 +101,10 @@ wire_types! {
     JSONB 3802 3807 -1
 }
 
+/// The OID of `int2vector`.
+pub const INT2VECTOR: u32 = 22;
+/// The OID of `oidvector`.
+pub const OIDVECTOR: u32 = 30;
 /// The OID of a literal whose type nothing has fixed.
 pub const UNKNOWN: u32 = 705;
 /// Bytes of a length that come before a modifier's own.
@@ -144,15 +148,23 @@ pub fn describe(ty: Type, oids: &dyn TypeOids) -> WireType {
         Type::Uuid => (UUID, -1),
         Type::Json | Type::Struct(_) | Type::Map(_) => (JSON, -1),
         Type::Jsonb => (JSONB, -1),
+        Type::System(kind) => {
+            return WireType { oid: kind.oids().0, length: kind.length(), modifier: -1 };
+        }
         Type::Enum(_) => {
             let oid = oids.of_enum(ty).map_or(TEXT, |known| known.oid);
             return WireType { oid, length: if oid == TEXT { -1 } else { 4 }, modifier: -1 };
+        }
+        Type::List(_) if ty.is_vector() => {
+            let oid = if ty.element() == Some(Type::SmallInt) { INT2VECTOR } else { OIDVECTOR };
+            return WireType { oid, length: -1, modifier: -1 };
         }
         Type::List(_) => {
             let (element, _) = innermost(ty);
             let described = describe(element, oids);
             let array = match (element, oids.of_enum(element)) {
                 (Type::Enum(_), Some(known)) => known.array,
+                (Type::System(kind), _) => kind.oids().1,
                 _ => array_of(described.oid).unwrap_or(1009),
             };
             return WireType { oid: array, length: -1, modifier: described.modifier };

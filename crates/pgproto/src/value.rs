@@ -60,6 +60,7 @@ pub(crate) fn bounded(value: &Value, ty: Type, format: Format, zone: Zone, to: &
         }
         (Type::Enum(_), _) => return None,
         (_, Physical::Bytes | Physical::Bool) => return None,
+        (ty, _) if ty.is_oid() && !is_text => binary::int_32(narrow() as i32, to),
         _ if is_text => text::integer_128(wide(), to),
         (Type::UBigInt | Type::HugeInt, _) => NumericForm::new(0).write_128(wide(), to),
         // UINTEGER is sent as BIGINT, USMALLINT as INTEGER, the eight-bit ones as SMALLINT.
@@ -91,6 +92,10 @@ pub fn push(value: &Value, ty: Type, format: Format, form: ValueForm<'_>, out: &
     let bytes = value.as_bytes().unwrap_or_default();
     match ty {
         Type::Enum(_) => out.extend_from_slice(enums::label_of(value, ty).as_bytes()),
+        // Blanks between, and no braces.
+        Type::List(_) if ty.is_vector() && format == Format::Text => {
+            out.extend_from_slice(value.display(ty).as_bytes());
+        }
         Type::List(_) if format == Format::Text => push_array_text(bytes, ty, form, out)?,
         Type::List(_) => push_array(bytes, ty, form, out)?,
         Type::Struct(_) | Type::Map(_) => out.extend_from_slice(json_of(value, ty, form.zone).as_bytes()),
@@ -114,10 +119,19 @@ pub(crate) fn blanks(bytes: &[u8], ty: Type) -> usize {
     (n as usize).saturating_sub(characters)
 }
 
+/// A value of `regclass` or kin as it is sent: its name as text, its number in binary.
+pub(crate) fn reg_form(bytes: &[u8], format: Format) -> &[u8] {
+    match format {
+        Format::Text => types::system_type::reg_name(bytes).as_bytes(),
+        Format::Binary => &bytes[..bytes.len().min(4)],
+    }
+}
+
 /// Appends a value that is held as bytes and is not nested.
 pub(crate) fn push_bytes(bytes: &[u8], ty: Type, format: Format, out: &mut Vec<u8>) {
     let begin = out.len();
     match (ty, format) {
+        (ty, format) if ty.is_reg() => out.extend_from_slice(reg_form(bytes, format)),
         (Type::Bytea, Format::Text) => {
             out.extend_from_slice(b"\\x");
             out.resize(begin + 2 + bytes.len() * 2, 0);

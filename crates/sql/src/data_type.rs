@@ -12,7 +12,7 @@ use syntax::tree::{self, Expr, ExprKind, IntervalField, Literal, TypeKind, TypeN
 use types::bits::BITS_MAX;
 use types::interval_text::Unit;
 use types::logical::DECIMAL_PRECISION_MAX;
-use types::{Error, Result, SqlState, Type};
+use types::{Error, Result, SqlState, SystemType, Type};
 
 use crate::bind::folded;
 use crate::bind::refusal::{unsupported, wrong};
@@ -275,8 +275,8 @@ fn without_numbers(word: &str, numbers: &Modifiers<'_>, name: &TypeName) -> Resu
         "TEXT" if numbers.list.is_empty() => Some(Type::Text),
         "BYTEA" => Some(Type::Bytea),
         "INT256" | "UHUGEINT" | "UINT128" | "UINT256" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" | "DATE32"
-        | "REGCLASS" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "TRIGGER" | "SIGNED" | "UNSIGNED"
-        | "TSVECTOR" | "TSQUERY" => None,
+        | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "TRIGGER" | "SIGNED" | "UNSIGNED" | "TSVECTOR"
+        | "TSQUERY" => None,
         _ => return Ok(None),
     };
     if !numbers.list.is_empty() {
@@ -289,6 +289,9 @@ fn without_numbers(word: &str, numbers: &Modifiers<'_>, name: &TypeName) -> Resu
 /// A type under another name: that of another system, or one of CREATE TYPE.
 fn other_type(name: &tree::Path, numbers: &Modifiers<'_>, relations: &dyn Relations) -> Result<Type> {
     numbers.texts()?;
+    if let Some(ty) = catalog_type(name, numbers) {
+        return Ok(ty);
+    }
     let plain = numbers.list.is_empty();
     if plain && let Some(ty) = other_name(name) {
         return Ok(ty);
@@ -528,6 +531,53 @@ fn user_type(name: &tree::Path, relations: &dyn Relations) -> Result<Option<Type
 /// A name of one word that is not quoted, in lower case.
 fn unquoted(name: &tree::Path) -> Option<String> {
     name.single().filter(|name| !name.quoted).map(|name| name.text.to_ascii_lowercase())
+}
+
+/// A type under its name in PostgreSQL's catalog, with the schema before it or without: `pg_catalog.int4`, `oid`,
+/// `"char"`, `_text`.
+fn catalog_type(name: &tree::Path, numbers: &Modifiers<'_>) -> Option<Type> {
+    let (last, in_catalog) = match name.names.as_slice() {
+        [last] => (last, false),
+        [schema, last] if folded(schema) == crate::PG_CATALOG => (last, true),
+        [schema, last] if folded(schema) == "information_schema" => {
+            return of_information_schema(&folded(last));
+        }
+        _ => return None,
+    };
+    let word = folded(last);
+    if word == "char" && (last.quoted || in_catalog) {
+        return Some(Type::System(SystemType::Char));
+    }
+    if let Some(element) = word.strip_prefix('_') {
+        let element =
+            if element == "char" { Type::System(SystemType::Char) } else { plain_name(element, "")? };
+        return Type::list(element).ok();
+    }
+    let modifiers = numbers.list.iter().map(Expr::to_string).collect::<Vec<_>>().join(",");
+    // Words of the grammar are read before, unless they are in quotes or have a schema.
+    let ours = in_catalog || last.quoted || SystemType::named(&word).is_some() || word.ends_with("vector");
+    if ours || word == "bpchar" { plain_name(&word, &modifiers) } else { None }
+}
+
+fn plain_name(word: &str, modifiers: &str) -> Option<Type> {
+    let word = match (word, modifiers) {
+        ("bpchar", "") => "text",
+        ("bpchar", _) => "char",
+        (word, _) => word,
+    };
+    Type::from_sql_name(&if modifiers.is_empty() { word.to_owned() } else { format!("{word}({modifiers})") })
+}
+
+/// The standard's types of the information schema, as PostgreSQL defines them.
+fn of_information_schema(word: &str) -> Option<Type> {
+    Some(match word {
+        "sql_identifier" => Type::NAME,
+        "cardinal_number" => Type::Integer,
+        "character_data" => Type::Text,
+        "yes_or_no" => Type::Varchar(3),
+        "time_stamp" => Type::TimestampTz,
+        _ => return None,
+    })
 }
 
 /// Types of other systems under names that are no words of the grammar.

@@ -40,6 +40,11 @@ mod texts;
 mod type_names;
 mod words;
 
+/// The schema of PostgreSQL's system catalog.
+pub const PG_CATALOG: &str = "pg_catalog";
+/// Columns of the system catalog that are there by name only.
+pub const HIDDEN: [&str; 2] = ["tableoid", "xmin"];
+
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
 pub use parameters::{OpenStatement, is_value_needed, plan_open};

@@ -6,9 +6,10 @@
 //! session's path.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use plan::{External, FileFormat, FileSource, TableId};
+use plan::{External, ExternalFunction, FileFormat, FileSource, TableId};
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
@@ -206,6 +207,10 @@ pub trait Relations: Sync {
     /// The function that the host program registered under that name.
     fn external(&self, _name: &str) -> Option<External> {
         None
+    }
+    /// The forms of a function of `pg_catalog`; a cast to `regclass` or kin goes by the name `::regclass`.
+    fn catalog_functions(&self, _name: &str) -> Vec<Arc<ExternalFunction>> {
+        vec![]
     }
     /// Rows that the host program holds under a name; asked where no table has it.
     fn object(&self, _name: &str) -> Option<FileSource> {

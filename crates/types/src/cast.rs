@@ -14,7 +14,7 @@ use crate::interval::Interval;
 use crate::time_tz::TimeTz;
 use crate::{
     Error, Physical, Result, SqlState, Type, Value, Zone, bits, date_text, decimal, enums, interval_text,
-    json, jsonb, nested, zone,
+    json, jsonb, nested, system_type, zone,
 };
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL; a value that does not fit and a pair of types without a
@@ -68,6 +68,9 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
     if to.is_text() {
         return fit_text(&format_value(value, from), to);
     }
+    if from.is_reg() && (to.is_integer() || to.is_reg()) {
+        return of_reg(value.as_bytes().unwrap_or_default(), to);
+    }
     let unsupported = || Error::new(SqlState::DatatypeMismatch, format!("cannot cast type {from} to {to}"));
     match (from, to) {
         (f, t) if f.is_bits() && t.is_bits() => bits::fitted(value.as_text().unwrap_or_default(), to),
@@ -85,6 +88,14 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
         }
         (Type::Boolean, t) if t.is_integer() => integer(i128::from(value.as_bool().unwrap_or(false)), to),
         (f, Type::Boolean) if f.is_integer() => Ok(Value::Bool(value.as_i128() != Some(0))),
+        // The same 32 bits, as in PostgreSQL.
+        (Type::SmallInt | Type::Integer, t) if t.is_oid() => {
+            Ok(Value::I64(i64::from(value.as_i64().unwrap_or(0) as u32)))
+        }
+        (f, Type::System(kind)) if f.is_integer() && to.is_reg() => {
+            let number = cast_number(value, f, Type::OID)?;
+            system_type::parse(&number.as_i64().unwrap_or(0).to_string(), kind)
+        }
         (f, t) if f.is_numeric() && t.is_numeric() => cast_number(value, f, t),
         (Type::TimestampTz, Type::Date | Type::Time | Type::Timestamp) if zone::current() != Zone::Utc => {
             let local = zone::current().local(value.as_i64().unwrap_or(0));
@@ -125,6 +136,12 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
         }
         _ => Err(unsupported()),
     }
+}
+
+/// A value of `regclass` or kin as a number, or under its name as one of another kind.
+fn of_reg(bytes: &[u8], to: Type) -> Result<Value> {
+    let (oid, name) = (system_type::reg_oid(bytes), system_type::reg_name(bytes));
+    if to.is_reg() { Ok(system_type::reg_value(oid, name)) } else { integer(i128::from(oid), to) }
 }
 
 fn integer(v: i128, to: Type) -> Result<Value> {
@@ -208,6 +225,7 @@ pub fn fit_text(text: &str, to: Type) -> Result<Value> {
     let (kept, limit) = match to {
         Type::Char(n) => (text.trim_end_matches(' '), n),
         Type::Varchar(n) => (text, n),
+        Type::System(kind) => return Ok(Value::text(system_type::fit(text, kind))),
         _ => return Ok(Value::text(text)),
     };
     if kept.len() <= limit as usize || kept.chars().count() <= limit as usize {
@@ -310,6 +328,7 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         Type::Uuid => parse_uuid(trimmed).map(Value::I128).ok_or_else(invalid),
         Type::Json => json::checked(text),
         Type::Jsonb => jsonb::canonical(text),
+        Type::System(kind) => system_type::parse(text, kind),
         Type::Enum(_) => enums::parse(text, to),
         Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::parse(text, to, false),
     }
@@ -492,6 +511,7 @@ pub fn format_value(value: &Value, ty: Type) -> String {
             text
         }
         (Value::Bytes(b), ty) if ty.is_nested() => nested::format(b, ty),
+        (Value::Bytes(b), ty) if ty.is_reg() => system_type::reg_name(b).to_owned(),
         (Value::Bytes(b), _) => String::from_utf8_lossy(b).into_owned(),
         (_, Type::Enum(_)) => enums::label_of(value, ty).to_owned(),
         (_, Type::Decimal { scale, .. }) => decimal::format(value.as_i128().unwrap_or(0), scale),

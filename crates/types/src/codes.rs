@@ -17,6 +17,10 @@ pub const STRUCT: u8 = 21;
 pub const MAP: u8 = 22;
 /// ENUM, with its labels.
 pub const ENUM: u8 = 31;
+/// A type of the system catalog, with the code of its kind.
+pub const SYSTEM: u8 = 70;
+/// `int2vector` and `oidvector`, with the element type.
+pub const VECTOR: u8 = 71;
 /// BIT(n), with its length.
 pub const BIT: u8 = 33;
 /// BIT VARYING(n), with its limit; 0 is no limit.
@@ -32,10 +36,12 @@ macro_rules! codes {
                     Type::Decimal { .. } => DECIMAL,
                     Type::Char(_) => CHAR,
                     Type::Varchar(_) => VARCHAR,
+                    Type::List(_) if self.is_vector() => VECTOR,
                     Type::List(_) => LIST,
                     Type::Struct(_) => STRUCT,
                     Type::Map(_) => MAP,
                     Type::Enum(_) => ENUM,
+                    Type::System(_) => SYSTEM,
                     Type::Bit(_) => BIT,
                     Type::VarBit(_) => VARBIT,
                 }
@@ -85,7 +91,7 @@ mod tests {
 
     #[test]
     fn numbers_lead_back_to_their_types() {
-        let with_parameters = [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, ENUM, BIT, VARBIT];
+        let with_parameters = [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, ENUM, BIT, VARBIT, SYSTEM, VECTOR];
         for code in 0..=u8::MAX {
             match Type::of_code(code) {
                 Some(ty) => assert_eq!((ty.code(), with_parameters.contains(&code)), (code, false)),

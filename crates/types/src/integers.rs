@@ -18,10 +18,16 @@ impl Type {
     }
     /// An integer type that is narrower than its physical form, so that values are checked when they are made.
     pub fn is_ranged_integer(self) -> bool {
-        matches!(
-            self,
-            Type::TinyInt | Type::UTinyInt | Type::USmallInt | Type::UInteger | Type::UBigInt | Type::HugeInt
-        )
+        self.is_oid()
+            || matches!(
+                self,
+                Type::TinyInt
+                    | Type::UTinyInt
+                    | Type::USmallInt
+                    | Type::UInteger
+                    | Type::UBigInt
+                    | Type::HugeInt
+            )
     }
     /// Smallest and largest value of an integer type; `None` for other types.
     pub fn integer_range(self) -> Option<(i128, i128)> {
@@ -32,6 +38,7 @@ impl Type {
             Type::UInteger => (0, i128::from(u32::MAX)),
             Type::UBigInt => (0, i128::from(u64::MAX)),
             Type::HugeInt => (i128::MIN, i128::MAX),
+            ty if ty.is_oid() => (0, i128::from(u32::MAX)),
             ty if ty.is_plain_integer() => return cast::physical_range(ty.physical()),
             _ => return None,
         })
@@ -57,6 +64,11 @@ impl Type {
     /// The integer type to which two integer types are cast where they meet: the wider, else the narrowest signed
     /// one that holds the values of both.
     pub fn common_integer(self, other: Type) -> Option<Type> {
+        // What meets an OID is an OID, as in PostgreSQL, unless its type has all of them.
+        if self.is_oid() || other.is_oid() {
+            let (oid, number) = if self.is_oid() { (self, other) } else { (other, self) };
+            return Some(if number.holds_integers_of(oid) && !number.is_oid() { number } else { oid });
+        }
         if self.holds_integers_of(other) {
             return Some(self);
         }

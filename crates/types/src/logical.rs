@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bits::BITS_MAX;
 use crate::nested::NestedId;
+use crate::system_type::{Storage, SystemType};
 
 /// Digits that always fit a 64-bit integer.
 pub const DECIMAL_64_PRECISION_MAX: u8 = 18;
@@ -75,6 +76,8 @@ pub enum Type {
     Json,
     /// JSON in one form, so that equal values are equal bytes: see `jsonb`.
     Jsonb,
+    /// A type of the system catalog, such as `oid`: see `system_type`.
+    System(SystemType),
     /// One of the labels that the type has: see `enums`.
     Enum(NestedId),
     /// LIST; like STRUCT and MAP one byte string: see `nested`.
@@ -130,6 +133,10 @@ impl Type {
             Self::Decimal { .. } | Self::Uuid | Self::UBigInt | Self::HugeInt | Self::Interval => {
                 Physical::I128
             }
+            Self::System(kind) => match kind.storage() {
+                Storage::Number => Physical::I64,
+                Storage::Named | Storage::Text => Physical::Bytes,
+            },
             Self::Real => Physical::F32,
             Self::Double => Physical::F64,
             Self::Char(_)
@@ -145,9 +152,13 @@ impl Type {
             | Self::Map(_) => Physical::Bytes,
         }
     }
-    /// Whether values are UTF-8 text: CHAR, VARCHAR, TEXT, JSON and JSONB.
+    /// Whether values are UTF-8 text: CHAR, VARCHAR, TEXT, JSON, JSONB, `name` and kin.
     pub fn is_text(self) -> bool {
-        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Json | Self::Jsonb)
+        match self {
+            Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Json | Self::Jsonb => true,
+            Self::System(kind) => kind.storage() == Storage::Text,
+            _ => false,
+        }
     }
     /// Whether the type is JSON or JSONB, whose text is checked when it becomes a value.
     pub fn is_json(self) -> bool {
@@ -238,6 +249,9 @@ impl Type {
             ("UUID", []) => Self::Uuid,
             ("JSON", []) => Self::Json,
             ("JSONB", []) => Self::Jsonb,
+            ("INT2VECTOR", []) => Self::vector(Self::SmallInt)?,
+            ("OIDVECTOR", []) => Self::vector(Self::OID)?,
+            (word, []) => Self::System(SystemType::named(word)?),
             _ => return None,
         })
     }
@@ -283,6 +297,8 @@ impl Type {
             Self::Uuid => "UUID".into(),
             Self::Json => "JSON".into(),
             Self::Jsonb => "JSONB".into(),
+            Self::System(SystemType::Char) => SystemType::Char.name().into(),
+            Self::System(kind) => kind.name().to_ascii_uppercase(),
             Self::Enum(_) => self.enum_name(),
             Self::List(_) | Self::Struct(_) | Self::Map(_) => self.nested_name(),
         }

@@ -22,7 +22,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bits::BITS_MAX;
-use crate::{Result, Type};
+use crate::{Result, SystemType, Type};
 
 /// Most plain and nested types that a type may amount to.
 const NODES_MAX: usize = 1 << 16;
@@ -88,6 +88,7 @@ enum Form {
     Uuid,
     Json,
     Jsonb,
+    System(SystemType),
     /// The document's nested type of that number.
     Known(u32),
     /// A nested type that the document has not said before.
@@ -99,6 +100,7 @@ enum Form {
 enum Part {
     Leaf(Form),
     List(u32),
+    Vector(u32),
     Struct(Vec<(String, u32)>),
     Map(u32, u32),
     Enum(Option<String>, Vec<String>),
@@ -139,6 +141,7 @@ impl Form {
             Type::Uuid => Self::Uuid,
             Type::Json => Self::Json,
             Type::Jsonb => Self::Jsonb,
+            Type::System(kind) => Self::System(kind),
             Type::Enum(_) | Type::List(_) | Type::Struct(_) | Type::Map(_) => return None,
         })
     }
@@ -177,6 +180,7 @@ impl Form {
             Self::Uuid => Type::Uuid,
             Self::Json => Type::Json,
             Self::Jsonb => Type::Jsonb,
+            Self::System(kind) => Type::System(kind),
             Self::Char(_)
             | Self::Varchar(_)
             | Self::Bit(_)
@@ -194,6 +198,7 @@ fn take_apart(ty: Type, parts: &mut Vec<Part>, known: &mut HashMap<Type, u32>) -
         return Some(*at);
     }
     let part = match ty {
+        Type::List(_) if ty.is_vector() => Part::Vector(take_apart(ty.element()?, parts, known)?),
         Type::List(_) => Part::List(take_apart(ty.element()?, parts, known)?),
         Type::Map(_) => {
             let (key, value) = ty.entry()?;
@@ -230,6 +235,7 @@ fn put_together(parts: Vec<Part>) -> Result<Option<Type>> {
                 Some((element, nodes)) => Some((Type::list(element)?, nodes + 1)),
                 None => None,
             },
+            Part::Vector(at) => find(at).and_then(|(element, _)| Type::vector(element)).map(|ty| (ty, 2)),
             Part::Map(key, value) => match (find(key), find(value)) {
                 (Some((key, a)), Some((value, b))) => Some((Type::map(key, value)?, a + b + 1)),
                 _ => None,

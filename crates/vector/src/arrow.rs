@@ -29,6 +29,7 @@ use arrow_buffer::{IntervalMonthDayNano, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use types::interval::Interval;
 use types::logical::DECIMAL_PRECISION_MAX;
+use types::system_type::{Storage, reg_name};
 use types::{Error, Result, Schema, SqlState, Type, Value, Zone, cast, datetime};
 
 use crate::{Batch, Data, StringBuilder, Strings, Vector, VectorBuilder, labels, nested_arrow};
@@ -52,6 +53,10 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::Double => DataType::Float64,
         Type::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
         Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json | Type::Jsonb => DataType::Utf8View,
+        Type::System(kind) => match kind.storage() {
+            Storage::Number => DataType::UInt32,
+            Storage::Named | Storage::Text => DataType::Utf8View,
+        },
         // Arrow has no such types.
         Type::TimeTz | Type::Bit(_) | Type::VarBit(_) => DataType::Utf8View,
         Type::Date => DataType::Date32,
@@ -186,7 +191,7 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
         (Data::I16(v), Type::TinyInt) => narrowed!(at::Int8Type, v),
         (Data::I16(v), Type::UTinyInt) => narrowed!(at::UInt8Type, v),
         (Data::I32(v), Type::USmallInt) => narrowed!(at::UInt16Type, v),
-        (Data::I64(v), Type::UInteger) => narrowed!(at::UInt32Type, v),
+        (Data::I64(v), Type::UInteger) | (Data::I64(v), Type::System(_)) => narrowed!(at::UInt32Type, v),
         (Data::I128(v), Type::UBigInt) => narrowed!(at::UInt64Type, v),
         (_, Type::Enum(_)) => labels::to_array(&vector),
         (_, Type::Null) => Arc::new(NullArray::new(vector.len())),
@@ -251,6 +256,10 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
         (Data::F32(v), _) => Arc::new(PrimitiveArray::<at::Float32Type>::new(v.clone(), nulls)),
         (Data::F64(v), _) => Arc::new(PrimitiveArray::<at::Float64Type>::new(v.clone(), nulls)),
         (Data::Bytes(_), ty) if ty.is_nested() => nested_arrow::to_nested_array(&vector),
+        (Data::Bytes(s), ty) if ty.is_reg() => {
+            let shown = (0..vector.len()).map(|row| (!vector.is_null(row)).then(|| reg_name(s.get(row))));
+            Arc::new(StringViewArray::from_iter(shown))
+        }
         (Data::Bytes(s), ty) => {
             // SAFETY: `Strings` keeps every view inside its buffers (checked when it is made), and text types hold
             // UTF-8 only: it is validated where it enters (files, Arrow, literals) and kept by every kernel.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use block::{IndexKind, LayoutKind};
 use pool::PartitionScheme;
 use types::nested::NESTING_MAX;
-use types::{Field, ReferentialAction, Result, Schema, Type, Value, codes};
+use types::{Field, ReferentialAction, Result, Schema, SystemType, Type, Value, codes};
 
 use super::bytes::{ByteReader, ByteWriter, malformed, unknown_field};
 use crate::{
@@ -27,6 +27,7 @@ pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {
         Type::Char(length) | Type::Varchar(length) | Type::Bit(length) | Type::VarBit(length) => {
             w.u32(length)
         }
+        Type::System(kind) => w.u8(kind.code()),
         _ => write_parts(w, ty),
     }
 }
@@ -65,6 +66,12 @@ fn type_within(r: &mut ByteReader<'_>, depth: u32) -> Result<Type> {
         codes::VARCHAR => Type::Varchar(r.u32()?),
         codes::BIT => Type::Bit(r.u32()?),
         codes::VARBIT => Type::VarBit(r.u32()?),
+        codes::SYSTEM => {
+            let kind = SystemType::of_code(r.u8()?);
+            Type::System(kind.ok_or_else(|| malformed("a type of the system catalog is not known"))?)
+        }
+        codes::VECTOR => Type::vector(type_within(r, depth)?)
+            .ok_or_else(|| malformed("a vector of elements that it cannot have"))?,
         codes::LIST => Type::list(type_within(r, depth)?)?,
         codes::STRUCT => Type::structure(r.list(|r| Ok((r.text()?, type_within(r, depth)?)))?)?,
         codes::ENUM => {

@@ -133,7 +133,9 @@ pub fn random_value(random: &mut Random, ty: Type, portable: bool, extreme: bool
             };
             Value::from_i128(value, ty.physical()).unwrap_or(Value::Null)
         }
-        Type::Json | Type::Jsonb | Type::List(_) | Type::Struct(_) | Type::Map(_) => Value::Null,
+        Type::System(_) | Type::Json | Type::Jsonb | Type::List(_) | Type::Struct(_) | Type::Map(_) => {
+            Value::Null
+        }
         Type::Char(_) | Type::Varchar(_) | Type::Text => Value::text(WORDS[random.below(WORDS.len())]),
         Type::Date => Value::I32(day(random)),
         Type::Time => Value::I64(random.between(0, 7) * 3 * 3_600_000_000 + random.between(0, 1) * 1_500_000),

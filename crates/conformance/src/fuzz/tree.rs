@@ -50,7 +50,9 @@ impl Family {
             | Type::HugeInt => Family::Whole,
             Type::Decimal { .. } => Family::Decimal,
             Type::Real | Type::Double => Family::Float,
-            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json | Type::Jsonb => Family::Text,
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json | Type::Jsonb | Type::System(_) => {
+                Family::Text
+            }
             Type::Date => Family::Date,
             Type::Timestamp => Family::Timestamp,
             Type::TimestampTz => Family::TimestampTz,

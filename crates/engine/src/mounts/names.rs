@@ -88,14 +88,17 @@ impl Places<'_> {
                 return Ok(TEMPORARY_SCHEMA.to_owned());
             }
             let Some(found) = self.database(database) else { return Err(self.unknown_database(database)) };
-            if schema == INFORMATION_SCHEMA || (schema == TEMPORARY_SCHEMA && found.is_none()) {
+            if schema == INFORMATION_SCHEMA
+                || schema == sql::PG_CATALOG
+                || (schema == TEMPORARY_SCHEMA && found.is_none())
+            {
                 return Ok(schema.to_owned());
             }
             return Ok(self.key_in(found, schema));
         }
         let known = |key: &str| self.snapshot.schemas().contains_key(key);
         let is_key = self.snapshot.database_of(schema).0.is_some() && known(schema);
-        if is_key || schema == INFORMATION_SCHEMA || schema == TEMPORARY_SCHEMA {
+        if is_key || [INFORMATION_SCHEMA, sql::PG_CATALOG, TEMPORARY_SCHEMA].contains(&schema) {
             return Ok(schema.to_owned());
         }
         let own = self.key_in(self.home(), schema);

@@ -62,7 +62,8 @@ pub(super) fn name(relations: &SessionRelations, fields: &mut Vec<Field>, rows: 
             let Some(key) = row[*at].as_text().map(str::to_owned) else { continue };
             let (of, own) = places.shown(&key);
             database.get_or_insert_with(|| of.to_owned());
-            row[*at] = Value::text(own);
+            let default = relations.session_settings().default_schema();
+            row[*at] = Value::text(if own == catalog::DEFAULT_SCHEMA { default } else { own });
         }
         row.push(Value::text(database.as_deref().unwrap_or(places.main)));
     }

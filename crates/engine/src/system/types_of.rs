@@ -34,6 +34,7 @@ pub(super) fn standard_name(ty: Type) -> &'static str {
         Type::Uuid => "uuid",
         Type::Json => "json",
         Type::Jsonb => "jsonb",
+        Type::System(kind) => kind.name(),
         Type::List(_) => "ARRAY",
         Type::Struct(_) | Type::Map(_) | Type::Enum(_) => "USER-DEFINED",
     }

@@ -4,7 +4,7 @@ use types::datetime::{self, MICROS_PER_DAY};
 use types::interval::Interval;
 use types::nested::encoding;
 use types::time_tz::TimeTz;
-use types::{Error, Result, SqlState, Type, Value, cast, decimal, enums, json, jsonb};
+use types::{Error, Result, SqlState, Type, Value, cast, decimal, enums, json, jsonb, system_type};
 
 use super::{json_text, text_of, too_many_digits, wrong_binary};
 use crate::binary::{CENTURY_DAYS, CENTURY_MICROS, JSONB_VERSION, NUMERIC_NEGATIVE};
@@ -32,7 +32,15 @@ pub(super) fn value(bytes: &[u8], ty: Type) -> Result<Value> {
                 _ => return Err(overflow(ty)),
             }
         }
-        Type::Char(_) | Type::Varchar(_) | Type::Text => cast::fit_text(text_of(bytes)?, ty)?,
+        ty if ty.is_oid() => Value::I64(u32::from_be_bytes(fixed(bytes, ty)?).into()),
+        // Only the number is sent: what it names is the catalog's to say.
+        ty if ty.is_reg() => {
+            let oid = u32::from_be_bytes(fixed(bytes, ty)?);
+            system_type::reg_value(oid, &oid.to_string())
+        }
+        Type::System(_) | Type::Char(_) | Type::Varchar(_) | Type::Text => {
+            cast::fit_text(text_of(bytes)?, ty)?
+        }
         Type::Null => Value::text(text_of(bytes)?),
         Type::Date => Value::I32(date(i32::from_be_bytes(fixed(bytes, ty)?))?),
         Type::Time => Value::I64(clock(i64::from_be_bytes(fixed(bytes, ty)?))?),

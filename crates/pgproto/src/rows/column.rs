@@ -264,6 +264,9 @@ impl Column {
         sink: &mut S,
     ) -> Result<()> {
         match (self.ty, self.format) {
+            (ty, Format::Binary) if ty.is_oid() => {
+                self.numbers(values, group, sink, |v, to| binary::int_32(v as i32, to))
+            }
             (Type::Decimal { scale, .. }, Format::Text) => {
                 self.numbers(values, group, sink, |v, to| text::decimal_64(v, scale, to))
             }
@@ -322,6 +325,10 @@ impl Column {
         match (self.ty, self.format) {
             (ty, _) if ty.is_nested() => self.each(from, rows, sink, |sink, row, _| {
                 sink.bytes(row, self.made.cell(row));
+                Ok(())
+            }),
+            (ty, format) if ty.is_reg() => self.each(from, rows, sink, |sink, row, at| {
+                sink.bytes(row, value::reg_form(strings.get(at), format));
                 Ok(())
             }),
             (ty @ Type::Char(_), _) => self.each(from, rows, sink, |sink, row, at| {

@@ -311,23 +311,7 @@ impl Parser<'_> {
                 }
             },
             Kind::Question => OperatorKind::Symbol("?".into()),
-            _ => match self.source(token) {
-                "=" | "==" => OperatorKind::Equal,
-                "<>" | "!=" => OperatorKind::NotEqual,
-                "<" => OperatorKind::Less,
-                "<=" => OperatorKind::LessEqual,
-                ">" => OperatorKind::Greater,
-                ">=" => OperatorKind::GreaterEqual,
-                "+" => OperatorKind::Plus,
-                "-" => OperatorKind::Minus,
-                "*" => OperatorKind::Times,
-                "/" => OperatorKind::Divide,
-                "//" => OperatorKind::DivideWhole,
-                "%" => OperatorKind::Modulo,
-                "^" => OperatorKind::Power,
-                "**" => OperatorKind::PowerStars,
-                symbol => OperatorKind::Symbol(symbol.into()),
-            },
+            _ => OperatorKind::of_symbol(self.source(token)),
         };
         self.advance();
         Ok(Operator { kind, span: token.span })

@@ -188,6 +188,29 @@ pub enum OperatorKind {
     Qualified(Path, Box<str>),
 }
 
+impl OperatorKind {
+    /// The operator of a symbol.
+    pub fn of_symbol(symbol: &str) -> OperatorKind {
+        match symbol {
+            "=" | "==" => Self::Equal,
+            "<>" | "!=" => Self::NotEqual,
+            "<" => Self::Less,
+            "<=" => Self::LessEqual,
+            ">" => Self::Greater,
+            ">=" => Self::GreaterEqual,
+            "+" => Self::Plus,
+            "-" => Self::Minus,
+            "*" => Self::Times,
+            "/" => Self::Divide,
+            "//" => Self::DivideWhole,
+            "%" => Self::Modulo,
+            "^" => Self::Power,
+            "**" => Self::PowerStars,
+            symbol => Self::Symbol(symbol.into()),
+        }
+    }
+}
+
 /// `*` with what is taken from it and put into it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -53,6 +53,9 @@ impl Nested {
 pub enum Shape {
     /// The element type.
     List(Type),
+    /// `int2vector` or `oidvector` of the system catalog, by the element type: a list in all but two things, its text
+    /// has no braces and its subscripts begin with 0. `Type::List` holds it, too.
+    Vector(Type),
     /// Names and types, in order; a row of no names has empty ones.
     Struct(Vec<(String, Type)>),
     /// The types of key and value.
@@ -98,7 +101,7 @@ fn known() -> &'static RwLock<HashMap<u32, &'static Nested>> {
 /// The number of a shape, known or new. A shape whose hash is taken by another one gets the next free number.
 fn intern(shape: Shape) -> Result<NestedId> {
     let depth = 1 + match &shape {
-        Shape::List(element) => element.nesting(),
+        Shape::List(element) | Shape::Vector(element) => element.nesting(),
         Shape::Struct(fields) => fields.iter().map(|(_, ty)| ty.nesting()).max().unwrap_or(0),
         Shape::Map(key, value) => key.nesting().max(value.nesting()),
         Shape::Enum { .. } => 0,
@@ -146,6 +149,10 @@ fn hash(shape: &Shape) -> u32 {
             add_type(*element);
             add(b"list");
         }
+        Shape::Vector(element) => {
+            add_type(*element);
+            add(b"vector");
+        }
         Shape::Map(key, value) => {
             add_type(*key);
             add_type(*value);
@@ -183,6 +190,15 @@ impl Type {
     pub fn map(key: Type, value: Type) -> Result<Type> {
         intern(Shape::Map(key, value)).map(Type::Map)
     }
+    /// `int2vector`, or with `oid` elements `oidvector`; `None` for other elements.
+    pub fn vector(element: Type) -> Option<Type> {
+        let known = element == Type::SmallInt || element == Type::OID;
+        known.then(|| intern(Shape::Vector(element)).ok()).flatten().map(Type::List)
+    }
+    /// Whether the type is `int2vector` or `oidvector`.
+    pub fn is_vector(self) -> bool {
+        matches!(self, Type::List(id) if matches!(id.get().shape, Shape::Vector(_)))
+    }
     /// Whether the type is LIST, STRUCT or MAP; ENUM is not nested.
     pub fn is_nested(self) -> bool {
         matches!(self, Type::List(_) | Type::Struct(_) | Type::Map(_))
@@ -191,7 +207,7 @@ impl Type {
     pub fn element(self) -> Option<Type> {
         let Type::List(id) = self else { return None };
         match id.get().shape {
-            Shape::List(element) => Some(element),
+            Shape::List(element) | Shape::Vector(element) => Some(element),
             _ => None,
         }
     }
@@ -246,6 +262,10 @@ impl Type {
     /// The name in SQL of a nested type.
     pub(crate) fn nested_name(self) -> String {
         match self {
+            Type::List(_) if self.is_vector() => match self.element() {
+                Some(Type::SmallInt) => "INT2VECTOR".to_owned(),
+                _ => "OIDVECTOR".to_owned(),
+            },
             Type::List(_) => format!("{}[]", self.element().unwrap_or(Type::Null).sql_name()),
             Type::Map(_) => {
                 let (key, value) = self.entry().unwrap_or((Type::Null, Type::Null));
@@ -283,6 +303,20 @@ mod tests {
         assert_eq!(record.sql_name(), "STRUCT(a INTEGER[], \"B c\" TEXT)");
         assert_eq!(Type::map(Type::Text, record).unwrap().nesting(), 3);
         assert_eq!(size_of::<Type>(), 8);
+    }
+
+    #[test]
+    fn vectors_are_lists_with_a_text_of_their_own() {
+        let vector = Type::vector(Type::SmallInt).unwrap();
+        let list = Type::list(Type::SmallInt).unwrap();
+        assert_ne!(vector, list);
+        assert_eq!((vector.element(), vector.sql_name().as_str()), (Some(Type::SmallInt), "INT2VECTOR"));
+        assert_eq!(Type::from_sql_name("int2vector"), Some(vector));
+        let value = parse("1 2 -3", vector, false).unwrap();
+        assert_eq!(crate::cast::format_value(&value, vector), "1 2 -3");
+        let as_list = crate::cast::cast_value(&value, vector, list).unwrap();
+        assert_eq!(crate::cast::format_value(&as_list, list), "[1, 2, -3]");
+        assert_eq!(Type::vector(Type::Text), None);
     }
 
     #[test]

@@ -25,6 +25,15 @@ fn push(bytes: &[u8], ty: Type, out: &mut String) {
         }
     };
     match ty {
+        Type::List(_) if ty.is_vector() => {
+            let element = ty.element().unwrap_or(Type::Null);
+            for (at, slot) in elements(ty, bytes).enumerate() {
+                if at > 0 {
+                    out.push(' ');
+                }
+                item(slot, element, out);
+            }
+        }
         Type::List(_) => {
             let element = ty.element().unwrap_or(Type::Null);
             out.push('[');
@@ -144,9 +153,26 @@ impl Reader<'_> {
         found
     }
 
+    /// What stands up to the next blank; `None` at the end.
+    fn word(&mut self) -> Option<&str> {
+        self.blanks();
+        let rest = &self.text[self.at..];
+        let word = &rest[..rest.find(|c: char| c.is_ascii_whitespace()).unwrap_or(rest.len())];
+        self.at += word.len();
+        (!word.is_empty()).then_some(word)
+    }
+
     /// A nested value's payload; the depth is the type's, which is bounded.
     fn nested(&mut self, ty: Type, out: &mut Vec<u8>) -> Result<()> {
         match ty {
+            Type::List(_) if ty.is_vector() && !matches!(self.peek(), Some(b'[' | b'{')) => {
+                let element = ty.element().unwrap_or(Type::Null);
+                while let Some(word) = self.word() {
+                    let value = cast::parse_text(word, element)?;
+                    encoding::push_slot(&value, element, out);
+                }
+                out.push(encoding::END);
+            }
             Type::List(_) => {
                 let element = ty.element().unwrap_or(Type::Null);
                 let close = if self.eat(b'[') {

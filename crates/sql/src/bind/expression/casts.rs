@@ -39,6 +39,9 @@ impl<'a> ExprBinder<'_, 'a> {
         let span = bound.span;
         // Where TRY would give NULL for it, a quoted literal is a text like another.
         bound.untyped &= !self.trying;
+        if ty.is_reg() && bound.ty() != ty {
+            return self.reg_cast(bound, ty);
+        }
         let cast = explicit_cast(bound, ty, lenient).placed(self.text(), span)?;
         let kept = match limit {
             Some(Limit::Digits(digits)) => to_digits(cast, digits).placed(self.text(), span)?,
@@ -190,4 +193,5 @@ fn castable_plain(from: Type, to: Type) -> bool {
         || (from.is_integer() && matches!(to, T::Bit(_)))
         || (from == T::Boolean && to.is_integer())
         || (from.is_integer() && to == T::Boolean)
+        || (from.is_reg() && to.is_integer())
 }

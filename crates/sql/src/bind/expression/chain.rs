@@ -35,6 +35,13 @@ enum Left<'a> {
     Bound(Bound),
 }
 
+/// The operator that `OPERATOR(pg_catalog.+)` means, where that is how it is written.
+fn catalogs(operator: &tree::Operator) -> Option<OperatorKind> {
+    let OperatorKind::Qualified(path, symbol) = &operator.kind else { return None };
+    let in_catalog = path.single().is_some_and(|schema| crate::bind::folded(schema) == crate::PG_CATALOG);
+    in_catalog.then(|| OperatorKind::of_symbol(symbol))
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     /// Operators of one rank, applied from left to right.
     pub(crate) fn chain(
@@ -50,6 +57,14 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         if self.depth + rest.len() > stack::DEPTH_MAX {
             return Err(stack::too_deep());
+        }
+        if rest.iter().any(|(operator, _)| catalogs(operator).is_some()) {
+            let plain = rest.iter().map(|(operator, right)| {
+                let kind = catalogs(operator).unwrap_or_else(|| operator.kind.clone());
+                (tree::Operator { kind, span: operator.span }, right.clone())
+            });
+            let kind = AstKind::Chain(Box::new(first.clone()), plain.collect());
+            return self.bind(self.binder.texts.keep_expr(Ast { kind, span: ast.span }));
         }
         for (at, (operator, _)) in rest.iter().enumerate().rev() {
             let span = if at == 0 { literal_span(first) } else { Span::default() };

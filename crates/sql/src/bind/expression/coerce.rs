@@ -85,6 +85,10 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
     Some(match (a, b) {
         (T::Null, other) | (other, T::Null) => other,
         _ if a.is_integer() && b.is_integer() => a.common_integer(b)?,
+        // Values of `regclass` and kin are compared by their OIDs.
+        _ if a.is_reg() && (b.is_reg() || b.is_oid()) || a.is_oid() && b.is_reg() => T::OID,
+        _ if a.is_reg() && b.is_integer() => T::OID.common_integer(b)?,
+        _ if a.is_integer() && b.is_reg() => T::OID.common_integer(a)?,
         (T::Double, o) | (o, T::Double) if o.is_numeric() => T::Double,
         // PostgreSQL takes REAL with an exact number to DOUBLE PRECISION.
         (T::Real, o) | (o, T::Real) if o.is_numeric() => T::Double,
@@ -209,6 +213,7 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
         _ if from == to => true,
         _ if from.is_integer() && to.is_integer() => to.holds_integers_of(from),
         _ if from.is_integer() => to.is_float() || to.is_decimal(),
+        _ if from.is_reg() => to.is_oid() || to == T::BigInt,
         (T::Decimal { .. }, T::Decimal { .. } | T::Real | T::Double) => true,
         (T::Real, T::Double) => true,
         (T::Date, T::Timestamp | T::TimestampTz) | (T::Timestamp, T::TimestampTz) => true,

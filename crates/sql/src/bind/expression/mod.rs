@@ -507,7 +507,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
 
     fn collate(&mut self, inner: &'a Ast, collation: &tree::Path) -> Result<Bound> {
         let name = collation.to_string();
-        if !matches!(name.trim_matches('"').to_lowercase().as_str(), "c" | "posix" | "ucs_basic") {
+        let plain = collation.last().map(|last| last.text.to_lowercase()).unwrap_or_default();
+        let of_catalog = matches!(collation.names.as_slice(), [_])
+            || matches!(collation.names.as_slice(), [schema, _] if folded(schema) == crate::PG_CATALOG);
+        if !of_catalog || !matches!(plain.as_str(), "c" | "posix" | "ucs_basic" | "default") {
             return Err(Error::unsupported(format!("collation {name} is not supported"))
                 .with_hint("text is ordered by its bytes, which is collation \"C\""));
         }

@@ -493,15 +493,23 @@ impl<'a> Binder<'a> {
         if let Some(info) = self.relations.table(schema, table).map_err(|e| self.error_at(e, span))? {
             return named(self.scan(info));
         }
-        if schema.is_some() {
+        if schema.is_some_and(|schema| schema != crate::PG_CATALOG) {
             return Ok(None);
         }
-        if let Some(source) = self.relations.object(table) {
+        if schema.is_none()
+            && let Some(source) = self.relations.object(table)
+        {
             return named(self.file(source));
         }
         match self.relations.system(table).map_err(|e| self.error_at(e, span))? {
             // A listing of the catalog, its brackets left out.
-            Some(listed) => named(self.constant_rows(listed.columns.fields(), listed.rows)),
+            Some(listed) => {
+                let relation = self.constant_rows(listed.columns.fields(), listed.rows);
+                // What PostgreSQL has in every relation, and no star shows.
+                let hidden = relation.columns.iter().filter(|(name, _)| crate::HIDDEN.contains(&&**name));
+                self.unlisted.extend(hidden.map(|(_, id)| *id));
+                named(relation)
+            }
             None => Ok(None),
         }
     }
@@ -615,7 +623,8 @@ fn called(kind: &TableKind) -> Option<Called<'_>> {
 }
 
 fn unnests(name: &tree::Path) -> bool {
-    name.single().is_some_and(|name| !name.quoted && name.text.eq_ignore_ascii_case("unnest"))
+    crate::bind::function::catalog_name(name)
+        .is_some_and(|name| !name.quoted && name.text.eq_ignore_ascii_case("unnest"))
 }
 
 /// DESCRIBE, SHOW or SUMMARIZE, if a query is no more than that.

@@ -41,7 +41,7 @@ type Constants = Vec<(Value, Type)>;
 
 /// The name, where it is that of a series.
 pub(crate) fn series_name(name: &tree::Path) -> Option<String> {
-    let name = folded(name.single()?);
+    let name = folded(crate::bind::function::catalog_name(name)?);
     matches!(name.as_str(), "generate_series" | "range").then_some(name)
 }
 

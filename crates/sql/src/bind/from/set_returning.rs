@@ -7,13 +7,13 @@
 use plan::Expr;
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast};
-use types::{Error, Result, SqlState, Type};
+use types::{Error, Result, SqlState, SystemType, Type};
 
 use crate::bind::expression::coerce::{self, Bound};
 use crate::bind::expression::{Clause, ExprBinder};
 use crate::bind::folded;
 use crate::bind::function::arguments;
-use crate::bind::nested::call;
+use crate::bind::nested::{call, plus};
 use crate::data_type::column_type;
 use crate::place;
 
@@ -28,6 +28,10 @@ pub(crate) fn is_one(name: &str) -> bool {
             | "json_array_elements_text"
             | "json_object_keys"
             | "generate_subscripts"
+            | "_pg_expandarray"
+            | "aclexplode"
+            | "pg_options_to_table"
+            | "pg_partition_ancestors"
             | "regexp_matches"
             | "regexp_split_to_table"
             | "string_to_table"
@@ -37,6 +41,15 @@ pub(crate) fn is_one(name: &str) -> bool {
 /// Whether a function's columns are what its alias says: `json_to_record(j) AS x(a INT, b TEXT)`.
 pub(crate) fn gives_records(name: &str) -> bool {
     matches!(name.replace("jsonb_", "json_").as_str(), "json_to_record" | "json_to_recordset")
+}
+
+/// No rows of these columns.
+fn none_of(columns: &[(&str, Type)]) -> Result<Expr> {
+    none_of_type(Type::structure(columns.iter().map(|(name, ty)| ((*name).to_owned(), *ty)).collect())?)
+}
+
+fn none_of_type(element: Type) -> Result<Expr> {
+    Ok(crate::bind::null_of(Type::list(element)?))
 }
 
 impl<'a> ExprBinder<'_, 'a> {
@@ -101,16 +114,21 @@ impl<'a> ExprBinder<'_, 'a> {
             ("generate_subscripts", 2 | 3) if arguments[0].ty().element().is_some() => {
                 let backwards = arguments.pop_if(|last| last.ty() == Type::Boolean);
                 let length = self.nested_call("array_length", &arguments, span)?;
+                let length = length.map(|length| coerce::cast(length, Type::BigInt));
+                // Vectors of the catalog count from 0.
+                let first = i64::from(!arguments[0].ty().is_vector());
+                let last = |length: Expr| if first == 0 { plus(length, -1) } else { length };
                 let whole = |n: i64| Expr::literal(types::Value::I64(n), Type::BigInt);
                 let series = |from: Expr, to: Expr, by: i64| -> Result<Expr> {
                     let arguments = vec![from, to, whole(by), Expr::boolean(true)];
-                    Ok(call("list_range", arguments, Type::list(Type::BigInt)?))
+                    let list = call("list_range", arguments, Type::list(Type::BigInt)?);
+                    Ok(coerce::cast(list, Type::list(Type::Integer)?))
                 };
                 match (length, backwards.map(|b| b.expr)) {
-                    (Some(length), None) => Some(series(whole(1), length, 1)?),
+                    (Some(length), None) => Some(series(whole(first), last(length), 1)?),
                     (Some(length), Some(backwards)) => {
-                        let down = series(length.clone(), whole(1), -1)?;
-                        let up = series(whole(1), length, 1)?;
+                        let down = series(last(length.clone()), whole(first), -1)?;
+                        let up = series(whole(first), last(length), 1)?;
                         let ty = up.ty;
                         let kind = plan::ExprKind::Case {
                             branches: vec![(backwards, down)],
@@ -121,6 +139,21 @@ impl<'a> ExprBinder<'_, 'a> {
                     (None, _) => None,
                 }
             }
+            ("_pg_expandarray", 1) => match arguments[0].ty().element() {
+                Some(element) => Some(self.with_places(arguments.remove(0), element, span)?),
+                None => None,
+            },
+            // Nothing is granted by lists, and no options are kept: the lists are NULL.
+            ("aclexplode", 1) => Some(none_of(&[
+                ("grantor", Type::OID),
+                ("grantee", Type::OID),
+                ("privilege_type", Type::Text),
+                ("is_grantable", Type::Boolean),
+            ])?),
+            ("pg_options_to_table", 1) => {
+                Some(none_of(&[("option_name", Type::Text), ("option_value", Type::Text)])?)
+            }
+            ("pg_partition_ancestors", 1) => Some(none_of_type(Type::System(SystemType::Regclass))?),
             ("regexp_split_to_table", _) => self.nested_call("regexp_split_to_array", &arguments, span)?,
             ("string_to_table", _) => self.nested_call("string_to_array", &arguments, span)?,
             ("regexp_matches", _) => self.nested_call("regexp_all_matches", &arguments, span)?,
@@ -141,6 +174,19 @@ impl<'a> ExprBinder<'_, 'a> {
                 .with_hint("no function takes these types; a cast may help");
             place::at(error, text, span)
         })
+    }
+
+    /// The elements of a list with their places from 1: rows (x, n).
+    fn with_places(&mut self, list: Bound, element: Type, span: Span) -> Result<Expr> {
+        let one = Bound::typed(Expr::literal(types::Value::I64(1), Type::BigInt), span);
+        let length = self.nested_call("array_length", &[list.clone(), one.clone()], span)?;
+        let length = length.ok_or_else(|| Error::internal("a list without a length"))?;
+        let by = vec![one.expr.clone(), coerce::cast(length, Type::BigInt), one.expr, Expr::boolean(true)];
+        let places = call("list_range", by, Type::list(Type::BigInt)?);
+        let rows = self.nested_call("list_zip", &[list, Bound::typed(places, span)], span)?;
+        let rows = rows.ok_or_else(|| Error::internal("lists that cannot be put together"))?;
+        let row = Type::structure(vec![("x".into(), element), ("n".into(), Type::Integer)])?;
+        Ok(coerce::cast(rows, Type::list(row)?))
     }
 
     /// A call in the select list; `None` where the function gives no rows there.

@@ -19,7 +19,7 @@ use crate::place;
 
 /// Functions in FROM that make rows of a list's elements.
 pub(crate) fn expanded(name: &tree::Path) -> Option<String> {
-    let name = folded(name.single()?);
+    let name = folded(crate::bind::function::catalog_name(name)?);
     (crate::bind::from::set_returning::is_one(&name)
         || crate::bind::from::set_returning::gives_records(&name))
     .then_some(name)

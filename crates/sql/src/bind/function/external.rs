@@ -52,6 +52,72 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(())
     }
 
+    /// A call of a function of `pg_catalog`: of the form whose parameters take the arguments, the one that takes most of
+    /// them as they are.
+    pub(crate) fn catalog_call(
+        &mut self,
+        name: &str,
+        forms: &[Arc<ExternalFunction>],
+        call: &'a tree::Call,
+        span: Span,
+    ) -> Result<Bound> {
+        self.no_aggregate_clauses(name, call, span)?;
+        let text = self.binder.text;
+        let given = self.binder.positional(arguments::list(call)).map_err(|argument| {
+            let message =
+                format!("function {name}: the argument {} is not supported", arguments::shown(argument));
+            place::at(Error::unsupported(message), text, span)
+        })?;
+        let bound = given.into_iter().map(|argument| self.bind(argument)).collect::<Result<Vec<_>>>()?;
+        let fit = |form: &Arc<ExternalFunction>| {
+            let takes = |(argument, to): (&Bound, &Type)| fitness(argument, *to);
+            let all: Option<Vec<u32>> = bound.iter().zip(&form.arguments).map(takes).collect();
+            all.filter(|_| bound.len() == form.arguments.len()).map(|all| all.iter().sum::<u32>())
+        };
+        let best = forms.iter().enumerate().filter_map(|(at, form)| Some((fit(form)?, at))).min();
+        let Some((_, at)) = best else {
+            let shown = |b: &Bound| {
+                if b.untyped || b.is_null() { "unknown".to_owned() } else { b.ty().sql_name().to_lowercase() }
+            };
+            let given = bound.iter().map(shown).collect::<Vec<_>>().join(", ");
+            let error =
+                Error::new(SqlState::UndefinedFunction, format!("function {name}({given}) does not exist"))
+                    .with_hint("no form of the function takes arguments of these types: a cast may help");
+            return Err(place::at(error, text, span));
+        };
+        let form = forms[at].clone();
+        let mut exprs = Vec::with_capacity(bound.len());
+        for (argument, to) in bound.into_iter().zip(&form.arguments) {
+            exprs.push(match to.is_reg() && argument.ty() != *to {
+                true => self.reg_cast(argument, *to)?.expr,
+                false => match coerce::implicit(argument, *to, text)? {
+                    Some(expr) => cast(expr, *to),
+                    None => return Err(Error::internal("an argument that fits cannot be cast")),
+                },
+            });
+        }
+        Ok(Bound::typed(self.external_call(form, exprs, span), span))
+    }
+
+    /// A text, a number or another OID as a value of `regclass` or kin: the catalog is asked.
+    pub(crate) fn reg_cast(&mut self, bound: Bound, to: Type) -> Result<Bound> {
+        let span = bound.span;
+        if bound.is_null() {
+            return Ok(Bound::typed(crate::bind::null_of(to), span));
+        }
+        let from = bound.ty();
+        let taken = if from.is_text() { Type::Text } else { Type::OID };
+        let castable = from.is_text() || from.is_integer() || from.is_reg();
+        let forms = self.binder.relations.catalog_functions(&format!("::{}", to.sql_name().to_lowercase()));
+        let form = forms.into_iter().find(|form| form.arguments == [taken]).filter(|_| castable);
+        let Some(form) = form else {
+            let error = Error::new(SqlState::CannotCoerce, format!("cannot cast type {from} to {to}"));
+            return Err(place::at(error, self.binder.text, span));
+        };
+        let argument = cast(bound.expr, taken);
+        Ok(Bound::typed(self.external_call(form, vec![argument], span), span))
+    }
+
     fn external_call(&self, function: Arc<ExternalFunction>, arguments: Vec<Expr>, span: Span) -> Expr {
         let ty = function.returns;
         // Inside a view or macro the place would be one of another text.
@@ -141,6 +207,29 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         Ok(exprs)
     }
+}
+
+/// How far an argument is from a parameter's type, 0 for that type; `None` where it is not taken.
+fn fitness(argument: &Bound, to: Type) -> Option<u32> {
+    let from = argument.ty();
+    if argument.untyped || argument.is_null() {
+        // A quoted literal is a text first.
+        return Some(if to == Type::Text { 1 } else { 2 });
+    }
+    if from == to {
+        return Some(0);
+    }
+    let is_oid = |ty: Type| ty.is_oid() || ty.is_reg();
+    let taken = (from.is_text() && to.is_text() && !to.is_json())
+        || (from.is_reg() && is_oid(to))
+        || (from.is_integer() && to.is_integer() && (is_oid(to) || to.holds_integers_of(from)))
+        || (from.is_integer() && to.is_reg())
+        || (from.is_text() && to.is_reg())
+        || (from.is_nested() && to.is_nested());
+    // A literal of a wider type than its parameter's, such as 1 for a smallint.
+    let narrowed = from.is_integer() && to.is_integer() && coerce::holds_literal(to, &argument.expr);
+    let further = u32::from(from.is_text() != to.is_text());
+    (taken || narrowed).then_some(1 + further)
 }
 
 /// `setval` with three arguments goes by a name of its own: a function of the host program has one number of them.

@@ -75,6 +75,15 @@ pub(crate) fn called_as(idents: &[&tree::Name]) -> String {
     names.join(".")
 }
 
+/// The name of a function that has no schema before it, or the catalog's.
+pub(crate) fn catalog_name(path: &tree::Path) -> Option<&tree::Name> {
+    match path.names.as_slice() {
+        [name] => Some(name),
+        [schema, name] if matches!(&*folded(schema), crate::PG_CATALOG | "information_schema") => Some(name),
+        _ => None,
+    }
+}
+
 /// A plain call of a function that the grammar has words for, too.
 pub(crate) enum Worded<'t> {
     Ceil(&'t Ast),
@@ -165,6 +174,12 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         if let Some(schema) = &schema {
             self.binder.refuse_in_schema(schema, &name, span)?;
+        }
+        if idents.len() == 1 || schema.as_deref() == Some(crate::PG_CATALOG) {
+            let forms = self.binder.relations.catalog_functions(&name);
+            if !forms.is_empty() && in_brackets {
+                return self.catalog_call(&name, &forms, call, span);
+            }
         }
         let called = if name == "setval" && given.len() == 3 { SETVAL_CALLED } else { &name };
         if idents.len() == 1

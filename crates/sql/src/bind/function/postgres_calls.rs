@@ -120,12 +120,16 @@ impl Call<'_, '_, '_> {
             }
             ("array_length" | "array_upper", 2) => {
                 let dimension = self.binder.whole(self.argument(1))?;
-                call("array_length_of", vec![first(), dimension], Type::BigInt)
+                let length = call("array_length_of", vec![first(), dimension], Type::BigInt);
+                let last = list.is_vector() && self.name == "array_upper";
+                let length = if last { crate::bind::nested::plus(length, -1) } else { length };
+                cast(length, Type::Integer)
             }
             ("array_lower", 2) => {
                 let dimension = self.binder.whole(self.argument(1))?;
                 let length = call("array_length_of", vec![first(), dimension], Type::BigInt);
-                case(not_null(length), Expr::literal(Value::I32(1), Type::Integer), None)
+                let first = i32::from(!list.is_vector());
+                case(not_null(length), Expr::literal(Value::I32(first), Type::Integer), None)
             }
             ("array_ndims", 1) => {
                 case(not_null(along(1)), Expr::literal(Value::I32(levels(list)), Type::Integer), None)

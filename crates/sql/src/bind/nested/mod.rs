@@ -50,6 +50,17 @@ pub(crate) fn struct_of(names: Vec<String>, values: Vec<Expr>) -> Result<Expr> {
     Ok(call("struct_pack", values, ty))
 }
 
+/// A whole number and another one: vectors of the catalog count from 0.
+pub(crate) fn plus(number: Expr, other: i64) -> Expr {
+    let kind = plan::ExprKind::Arithmetic {
+        op: plan::Arithmetic::Add,
+        left: Box::new(number),
+        right: Box::new(Expr::literal(types::Value::I64(other), Type::BigInt)),
+        checked: true,
+    };
+    crate::bind::expression::fold::fold(Expr::new(kind, Type::BigInt))
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     /// The error with a place in the statement.
     pub(crate) fn at(&self, error: Error, span: Span) -> Error {
@@ -176,7 +187,10 @@ impl<'a> ExprBinder<'_, 'a> {
         let ty = of.ty();
         let expr = match ty {
             Type::List(_) => {
-                let index = self.whole(index)?;
+                let mut index = self.whole(index)?;
+                if ty.is_vector() {
+                    index = crate::bind::nested::plus(index, 1);
+                }
                 call("list_extract", vec![of.expr, index], ty.element().unwrap_or(Type::Null))
             }
             Type::Map(_) => {

@@ -14,9 +14,10 @@ use crate::stack;
 const STEPS_MAX: usize = types::nested::NESTING_MAX as usize + 3;
 
 /// Functions that are called without brackets; other words without them are columns.
-const BARE: [&str; 9] = [
+const BARE: [&str; 10] = [
     "current_catalog",
     "current_date",
+    "current_schema",
     "current_time",
     "current_timestamp",
     "current_user",

@@ -25,7 +25,7 @@ pub(crate) fn heading(ast: &Ast) -> String {
         AstKind::Special(special) => special_heading(special).to_owned(),
         AstKind::Columns(_) => "columns".into(),
         AstKind::Star(_) if !arguments::is_star(ast) => "columns".into(),
-        AstKind::Cast(cast) => match heading(&cast.expr).as_str() {
+        AstKind::Cast(cast) => match heading(below_casts(&cast.expr)).as_str() {
             UNNAMED => type_heading(&cast.to),
             named => named.to_owned(),
         },
@@ -53,6 +53,15 @@ pub(crate) fn heading(ast: &Ast) -> String {
         AstKind::Default => "default".into(),
         _ => UNNAMED.into(),
     }
+}
+
+/// What is cast, once or several times: of something without a name the last type is the heading.
+fn below_casts(ast: &Ast) -> &Ast {
+    let mut below = ast;
+    while let AstKind::Cast(cast) = &below.kind {
+        below = &cast.expr;
+    }
+    below
 }
 
 /// An element goes by its list, and a part of a table's column by the path's first name.

@@ -1,0 +1,10 @@
+CREATE SCHEMA sales;
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE SEQUENCE order_numbers START 10 INCREMENT 5;
+CREATE TABLE customer (id integer PRIMARY KEY, name text NOT NULL, email varchar(80) UNIQUE, balance numeric(12,2) DEFAULT 0, feeling mood, joined date, note text);
+CREATE TABLE sales.purchase (id bigint NOT NULL, customer_id integer NOT NULL REFERENCES customer (id), amount numeric(10,2) CHECK (amount >= 0), placed timestamp with time zone, tags text[], CONSTRAINT purchase_pk PRIMARY KEY (id));
+CREATE INDEX purchase_placed ON sales.purchase (placed);
+CREATE VIEW rich AS SELECT id, name FROM customer WHERE balance > 100;
+COMMENT ON TABLE customer IS 'who buys';
+COMMENT ON COLUMN customer.name IS 'as written';
+INSERT INTO customer VALUES (1, 'Ann', 'a@x', 150, 'ok', '2024-01-01', NULL);
