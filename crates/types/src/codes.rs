@@ -17,6 +17,8 @@ pub const STRUCT: u8 = 21;
 pub const MAP: u8 = 22;
 /// ENUM, with its labels.
 pub const ENUM: u8 = 31;
+/// UNION, with its members.
+pub const UNION: u8 = 43;
 /// BIT(n), with its length.
 pub const BIT: u8 = 33;
 /// BIT VARYING(n), with its limit; 0 is no limit.
@@ -35,6 +37,7 @@ macro_rules! codes {
                     Type::List(_) => LIST,
                     Type::Struct(_) => STRUCT,
                     Type::Map(_) => MAP,
+                    Type::Union(_) => UNION,
                     Type::Enum(_) => ENUM,
                     Type::Bit(_) => BIT,
                     Type::VarBit(_) => VARBIT,
@@ -76,6 +79,10 @@ codes! {
     28 HugeInt
     30 Interval
     32 TimeTz
+    40 TimestampS
+    41 TimestampMs
+    42 TimestampNs
+    44 TimestampTzNs
     60 Jsonb
 }
 
@@ -85,7 +92,7 @@ mod tests {
 
     #[test]
     fn numbers_lead_back_to_their_types() {
-        let with_parameters = [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, ENUM, BIT, VARBIT];
+        let with_parameters = [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, UNION, ENUM, BIT, VARBIT];
         for code in 0..=u8::MAX {
             match Type::of_code(code) {
                 Some(ty) => assert_eq!((ty.code(), with_parameters.contains(&code)), (code, false)),

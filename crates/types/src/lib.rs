@@ -32,6 +32,7 @@ pub mod statistics;
 pub mod stop;
 pub mod switch;
 pub mod time_tz;
+pub mod timestamp_units;
 pub mod units;
 pub mod value;
 pub mod written;
