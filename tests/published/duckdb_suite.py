@@ -297,6 +297,10 @@ class SuiteFile:
                 case "load":
                     self.close()
                     self.database = words[1] if len(words) > 1 else None
+                    # A database that is loaded to be written begins empty: loops load the same one again and again.
+                    if self.database and words[2:3] != ["readonly"] and self.database.startswith(self.folder):
+                        shutil.rmtree(self.database, ignore_errors=True)
+                        Path(self.database).unlink(missing_ok=True)
                 case "restart":
                     self.close()
             at += 1

@@ -238,7 +238,9 @@ fn type_to_bytes(ty: Type) -> (u8, u8, u8, u32) {
         }
         // The number is a hash of the type's name: a block is opened where the type's table is known.
         Type::System(kind) => (kind.code(), 0, 0),
-        Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Enum(id) => (0, 0, id.number()),
+        Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Union(id) | Type::Enum(id) => {
+            (0, 0, id.number())
+        }
         _ => (0, 0, 0),
     };
     (ty.code(), precision, scale, length)
@@ -259,6 +261,7 @@ fn type_from_bytes(code: u8, precision: u8, scale: u8, length: u32) -> Option<Ty
             nested().filter(|id| matches!(id.get().shape, Shape::Struct(_))).map(Type::Struct)?
         }
         codes::MAP => nested().filter(|id| matches!(id.get().shape, Shape::Map(..))).map(Type::Map)?,
+        codes::UNION => nested().filter(|id| matches!(id.get().shape, Shape::Union(_))).map(Type::Union)?,
         codes::ENUM => nested().filter(|id| matches!(id.get().shape, Shape::Enum { .. })).map(Type::Enum)?,
         code => Type::of_code(code)?,
     })

@@ -56,7 +56,7 @@ impl IndexKind {
             Physical::Bool => false,
             _ if ty == Type::Null => false,
             // Nested values have no literals to be compared with.
-            _ if matches!(ty, Type::List(_) | Type::Struct(_) | Type::Map(_)) => false,
+            _ if ty.is_nested() => false,
             _ => true,
         }
     }

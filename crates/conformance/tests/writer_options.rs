@@ -32,7 +32,7 @@ fn written(path: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// Name under which it is one with others, options besides, a value that changes what is written, one that is
 /// refused, and whether a folder is there that COPY wrote.
-const CASES: [(&str, &str, &str, &str, bool); 13] = [
+const CASES: [(&str, &str, &str, &str, bool); 14] = [
     ("compression", "", "none", "rar", false),
     ("partition_by", "", "(b)", "(nothing)", false),
     ("overwrite", ", PARTITION_BY (b)", "true", "maybe", true),
@@ -45,6 +45,7 @@ const CASES: [(&str, &str, &str, &str, bool); 13] = [
     ("escape", ", DELIMITER 'x', QUOTE '1'", "'2'", "'ab'", false),
     ("force_quote", "", "(c)", "(nothing)", false),
     ("dateformat", "", "'%d.%m.%Y'", "''", false),
+    ("parquet_version", "", "v2", "v3", false),
     ("timestampformat", "", "'%d.%m.%Y %H'", "''", false),
 ];
 

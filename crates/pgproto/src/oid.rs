@@ -136,8 +136,8 @@ pub fn describe(ty: Type, oids: &dyn TypeOids) -> WireType {
         Type::Date => (DATE, -1),
         Type::Time => (TIME, -1),
         Type::TimeTz => (TIMETZ, -1),
-        Type::Timestamp => (TIMESTAMP, -1),
-        Type::TimestampTz => (TIMESTAMPTZ, -1),
+        Type::Timestamp | Type::TimestampS | Type::TimestampMs | Type::TimestampNs => (TIMESTAMP, -1),
+        Type::TimestampTz | Type::TimestampTzNs => (TIMESTAMPTZ, -1),
         Type::Interval => (INTERVAL, -1),
         Type::IntervalYearMonth => (INTERVAL, YEAR_TO_MONTH),
         Type::IntervalDayTime => (INTERVAL, DAY_TO_SECOND),
@@ -146,7 +146,7 @@ pub fn describe(ty: Type, oids: &dyn TypeOids) -> WireType {
         Type::VarBit(0) => (VARBIT, -1),
         Type::VarBit(n) => (VARBIT, n as i32),
         Type::Uuid => (UUID, -1),
-        Type::Json | Type::Struct(_) | Type::Map(_) => (JSON, -1),
+        Type::Json | Type::Struct(_) | Type::Map(_) | Type::Union(_) => (JSON, -1),
         Type::Jsonb => (JSONB, -1),
         Type::System(kind) => {
             return WireType { oid: kind.oids().0, length: kind.length(), modifier: -1 };

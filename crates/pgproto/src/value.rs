@@ -7,7 +7,7 @@
 
 use types::interval::Interval;
 use types::nested::encoding;
-use types::{Error, Physical, Result, SqlState, Type, Value, Zone, enums, json};
+use types::{Error, Physical, Result, SqlState, Type, Value, Zone, enums, json, timestamp_units};
 
 use crate::binary::{self, NO_FORM, NumericForm};
 use crate::format::Format;
@@ -25,6 +25,12 @@ pub struct ValueForm<'a> {
 
 /// The bytes of a value that is held as a number, or `None` for types of any length.
 pub(crate) fn bounded(value: &Value, ty: Type, format: Format, zone: Zone, to: &mut [u8]) -> Option<usize> {
+    if ty.is_timestamp_of_unit() {
+        // PostgreSQL's timestamps are of microseconds.
+        let held = value.as_i64().unwrap_or(0);
+        let micros = timestamp_units::converted(held, ty, ty.in_microseconds()).unwrap_or(held);
+        return bounded(&Value::I64(micros), ty.in_microseconds(), format, zone, to);
+    }
     let narrow = || value.as_i64().unwrap_or(0);
     let wide = || value.as_i128().unwrap_or(0);
     let interval = || Interval::of_kind(value, ty).unwrap_or_default();
@@ -98,7 +104,9 @@ pub fn push(value: &Value, ty: Type, format: Format, form: ValueForm<'_>, out: &
         }
         Type::List(_) if format == Format::Text => push_array_text(bytes, ty, form, out)?,
         Type::List(_) => push_array(bytes, ty, form, out)?,
-        Type::Struct(_) | Type::Map(_) => out.extend_from_slice(json_of(value, ty, form.zone).as_bytes()),
+        Type::Struct(_) | Type::Map(_) | Type::Union(_) => {
+            out.extend_from_slice(json_of(value, ty, form.zone).as_bytes())
+        }
         _ => push_bytes(bytes, ty, format, out),
     }
     Ok(())

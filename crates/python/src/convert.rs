@@ -12,9 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use types::datetime::{MICROS_PER_DAY, civil_from_days};
 use types::interval::Interval;
-use types::nested::encoding;
+use types::nested::{encoding, union};
 use types::time_tz::TimeTz;
-use types::{Zone, zone};
+use types::{Zone, timestamp_units, zone};
 
 /// The Python object for a value of type `ty`; NULL is None.
 pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Bound<'py, PyAny>> {
@@ -57,6 +57,11 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
             module.call_method1("time", time)
         }
         (Value::I64(micros), Type::Timestamp | Type::TimestampTz) => timestamp(py, *micros, ty, value),
+        (Value::I64(held), ty) if ty.is_timestamp_of_unit() => {
+            // A datetime has microseconds.
+            let micros = timestamp_units::converted(*held, ty, ty.in_microseconds()).unwrap_or(*held);
+            timestamp(py, micros, ty.in_microseconds(), value)
+        }
         (Value::I64(micros), Type::IntervalDayTime) => {
             py.import("datetime")?.call_method1("timedelta", (0, 0, *micros))
         }
@@ -78,6 +83,9 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
 /// itself a list or a struct.
 fn nested<'py>(py: Python<'py>, bytes: &[u8], ty: Type) -> PyResult<Bound<'py, PyAny>> {
     let item = |slot: Option<&[u8]>, ty: Type| to_python(py, &encoding::slot_value(slot, ty), ty);
+    if let Some((_, member, slot)) = union::member_of(ty, bytes) {
+        return item(slot, member);
+    }
     if let Some(element) = ty.element() {
         let items = encoding::elements(ty, bytes).map(|slot| item(slot, element));
         return PyList::new(py, items.collect::<PyResult<Vec<_>>>()?).map(Bound::into_any);

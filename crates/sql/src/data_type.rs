@@ -22,8 +22,7 @@ use crate::{Relations, type_names};
 const CHARACTERS_MAX: u64 = 10_485_760;
 
 /// Types of other systems, by how their names begin, and what takes their values here.
-const INSTEAD: [(&str, &str); 5] = [
-    ("TIMESTAMP_NS", "TIMESTAMP, to the microsecond,"),
+const INSTEAD: [(&str, &str); 4] = [
     ("UHUGEINT", "HUGEINT, or TEXT for more than 2^127 - 1,"),
     ("UINT128", "HUGEINT, or TEXT for more than 2^127 - 1,"),
     ("NUMBER", "DECIMAL(precision, scale)"),
@@ -76,11 +75,6 @@ pub(crate) fn limited(name: &TypeName) -> (Cow<'_, TypeName>, Option<Limit>) {
             (plain, Some(Limit::Digits(u64::from(*digits))))
         }
         TypeKind::Named { name: path, modifiers } => {
-            let timestamp = |span| TypeKind::Moment {
-                name: tree::Name { text: "TIMESTAMP".into(), quoted: false, span },
-                precision: None,
-                zone: None,
-            };
             match (unquoted(path).as_deref(), modifiers.as_slice()) {
                 (Some("timestamptz" | "timetz" | "datetime"), [digits]) => match number(digits) {
                     Some(digits @ 0..6) => {
@@ -89,9 +83,6 @@ pub(crate) fn limited(name: &TypeName) -> (Cow<'_, TypeName>, Option<Limit>) {
                     }
                     _ => return (Cow::Borrowed(name), None),
                 },
-                (Some("timestamp_s"), []) => (timestamp(*span), Some(Limit::Digits(0))),
-                (Some("timestamp_ms"), []) => (timestamp(*span), Some(Limit::Digits(3))),
-                (Some("timestamp_us"), []) => (timestamp(*span), None),
                 _ => return (Cow::Borrowed(name), None),
             }
         }
@@ -169,10 +160,9 @@ pub(crate) fn column_type(text: &str, name: &TypeName, relations: &dyn Relations
                 }
             }
         }
-        TypeKind::Struct { .. } | TypeKind::Map(..) | TypeKind::List(_) => {
+        TypeKind::Struct { .. } | TypeKind::Map(..) | TypeKind::List(_) | TypeKind::Union(_) => {
             type_names::nested(text, name, relations)?
         }
-        TypeKind::Union(_) => return Err(unsupported("the type UNION", text, *span)),
         TypeKind::Enum(labels) => {
             Type::enumeration(None, labels.iter().map(|label| label.text.to_string()).collect())?
         }
@@ -269,6 +259,11 @@ fn without_numbers(word: &str, numbers: &Modifiers<'_>, name: &TypeName) -> Resu
         "UBIGINT" | "UINT64" => Some(Type::UBigInt),
         "UUID" => Some(Type::Uuid),
         "DATE" => Some(Type::Date),
+        "TIMESTAMP_S" => Some(Type::TimestampS),
+        "TIMESTAMP_MS" => Some(Type::TimestampMs),
+        "TIMESTAMP_US" => Some(Type::Timestamp),
+        "TIMESTAMP_NS" => Some(Type::TimestampNs),
+        "TIMESTAMPTZ_NS" => Some(Type::TimestampTzNs),
         "JSON" => Some(Type::Json),
         "JSONB" => Some(Type::Jsonb),
         // With numbers it is a name that nothing has.
@@ -380,13 +375,11 @@ pub(crate) fn shown(name: &TypeName) -> String {
             let plain = TypeName { kind, lists: vec![], span: *span };
             format!("{plain}{}", digits(precision))
         }
-        TypeKind::Struct { .. } | TypeKind::Map(..) | TypeKind::List(_) => {
+        TypeKind::Struct { .. } | TypeKind::Map(..) | TypeKind::List(_) | TypeKind::Union(_) => {
             let plain = TypeName { kind: kind.clone(), lists: vec![], span: *span };
             types::quote::name(&plain.to_string())
         }
-        TypeKind::Union(_) | TypeKind::Enum(_) => {
-            TypeName { kind: kind.clone(), lists: vec![], span: *span }.to_string()
-        }
+        TypeKind::Enum(_) => TypeName { kind: kind.clone(), lists: vec![], span: *span }.to_string(),
     };
     for length in lists {
         shown.push_str(&length.map_or("[]".to_owned(), |length| format!("[{length}]")));

@@ -81,13 +81,19 @@ impl Types<'_> {
                 let key = self.of(key, depth + 1)?;
                 Type::map(key, self.of(value, depth + 1)?)?
             }
+            TypeKind::Union(members) => {
+                let mut known = Vec::with_capacity(members.len());
+                for (name, ty) in members {
+                    known.push((folded(name), self.of(ty, depth + 1)?));
+                }
+                Type::union(known)?
+            }
             TypeKind::Struct { row: _, fields } => {
                 self.structure(fields.iter().map(|(name, ty)| (name.as_ref(), ty)), depth)?
             }
             TypeKind::Named { .. }
             | TypeKind::Moment { .. }
             | TypeKind::Interval { .. }
-            | TypeKind::Union(_)
             | TypeKind::Enum(_) => {
                 let plain = TypeName { kind: kind.clone(), lists: vec![], span: *span };
                 column_type(self.text, &plain, self.relations)?

@@ -14,7 +14,7 @@ use crate::interval::Interval;
 use crate::time_tz::TimeTz;
 use crate::{
     Error, Physical, Result, SqlState, Type, Value, Zone, bits, date_text, decimal, enums, interval_text,
-    json, jsonb, nested, system_type, zone,
+    json, jsonb, nested, system_type, timestamp_units, zone,
 };
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL; a value that does not fit and a pair of types without a
@@ -54,6 +54,9 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
     if from.is_json() && !to.is_text() {
         return json::to_value(value.as_text().unwrap_or("null"), to, lenient);
     }
+    if matches!(to, Type::Union(_)) && !from.is_nested() {
+        return nested::union::of_value(value, from, to, lenient);
+    }
     if from.is_nested() && to.is_nested() {
         return nested::cast_nested(value.as_bytes().unwrap_or_default(), from, to, lenient);
     }
@@ -70,6 +73,9 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
     }
     if from.is_reg() && (to.is_integer() || to.is_reg()) {
         return of_reg(value.as_bytes().unwrap_or_default(), to);
+    }
+    if from.is_timestamp_of_unit() || to.is_timestamp_of_unit() {
+        return timestamp_units::cast(value, from, to, lenient);
     }
     let unsupported = || Error::new(SqlState::DatatypeMismatch, format!("cannot cast type {from} to {to}"));
     match (from, to) {
@@ -317,6 +323,9 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
             Some(micros) => Ok(Value::I64(micros)),
             None => date_text::timestamp(trimmed).map(Value::I64).map_err(fault),
         },
+        Type::TimestampS | Type::TimestampMs | Type::TimestampNs | Type::TimestampTzNs => {
+            timestamp_units::parse(text, to)
+        }
         Type::TimestampTz => match datetime::parse_timestamptz(trimmed) {
             Some(micros) => Ok(Value::I64(micros)),
             None => date_text::timestamptz(trimmed).map(Value::I64).map_err(fault),
@@ -330,14 +339,14 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         Type::Jsonb => jsonb::canonical(text),
         Type::System(kind) => system_type::parse(text, kind),
         Type::Enum(_) => enums::parse(text, to),
-        Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::parse(text, to, false),
+        Type::List(_) | Type::Struct(_) | Type::Map(_) | Type::Union(_) => nested::parse(text, to, false),
     }
 }
 
 /// The error of a text that is no value of the type; it shows at most 80 characters of it.
 fn unreadable(text: &str, to: Type) -> Error {
-    let is_moment =
-        matches!(to, Type::Date | Type::Time | Type::TimeTz | Type::Timestamp | Type::TimestampTz);
+    let is_moment = to.is_timestamp_of_unit()
+        || matches!(to, Type::Date | Type::Time | Type::TimeTz | Type::Timestamp | Type::TimestampTz);
     if is_moment && has_datetime_fields(text.trim()) {
         return beyond_range(text);
     }
@@ -521,6 +530,11 @@ pub fn format_value(value: &Value, ty: Type) -> String {
         (_, Type::Time) => datetime::format_time(value.as_i64().unwrap_or(0)),
         (_, Type::TimeTz) => TimeTz::of_value(value).to_string(),
         (_, Type::Timestamp) => datetime::format_timestamp(value.as_i64().unwrap_or(0)),
+        (_, Type::TimestampS | Type::TimestampMs) => datetime::format_timestamp(value.as_i64().unwrap_or(0)),
+        (_, Type::TimestampNs) => timestamp_units::format(value.as_i64().unwrap_or(0)),
+        (_, Type::TimestampTzNs) => {
+            timestamp_units::format_in_zone(value.as_i64().unwrap_or(0), zone::current())
+        }
         (_, Type::TimestampTz) => datetime::format_timestamptz(value.as_i64().unwrap_or(0), zone::current()),
         (_, ty) if ty.is_interval() => {
             Interval::of_kind(value, ty).map_or_else(|_| String::new(), |i| i.to_string())

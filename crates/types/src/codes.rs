@@ -21,6 +21,8 @@ pub const ENUM: u8 = 31;
 pub const SYSTEM: u8 = 70;
 /// `int2vector` and `oidvector`, with the element type.
 pub const VECTOR: u8 = 71;
+/// UNION, with its members.
+pub const UNION: u8 = 43;
 /// BIT(n), with its length.
 pub const BIT: u8 = 33;
 /// BIT VARYING(n), with its limit; 0 is no limit.
@@ -40,6 +42,7 @@ macro_rules! codes {
                     Type::List(_) => LIST,
                     Type::Struct(_) => STRUCT,
                     Type::Map(_) => MAP,
+                    Type::Union(_) => UNION,
                     Type::Enum(_) => ENUM,
                     Type::System(_) => SYSTEM,
                     Type::Bit(_) => BIT,
@@ -82,6 +85,10 @@ codes! {
     28 HugeInt
     30 Interval
     32 TimeTz
+    40 TimestampS
+    41 TimestampMs
+    42 TimestampNs
+    44 TimestampTzNs
     60 Jsonb
 }
 
@@ -91,7 +98,8 @@ mod tests {
 
     #[test]
     fn numbers_lead_back_to_their_types() {
-        let with_parameters = [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, ENUM, BIT, VARBIT, SYSTEM, VECTOR];
+        let with_parameters =
+            [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, UNION, ENUM, BIT, VARBIT, SYSTEM, VECTOR];
         for code in 0..=u8::MAX {
             match Type::of_code(code) {
                 Some(ty) => assert_eq!((ty.code(), with_parameters.contains(&code)), (code, false)),

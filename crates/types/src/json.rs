@@ -6,6 +6,7 @@
 use serde_json::value::RawValue;
 
 use crate::nested::encoding::{self, elements, entries, fields};
+use crate::nested::union;
 use crate::{Error, Result, SqlState, Type, Value, cast, digits};
 
 pub use crate::json_path::{Step, all, get, has_wildcard, path};
@@ -188,6 +189,16 @@ pub fn push_value(value: &Value, ty: Type, out: &mut String) {
             }
             out.push(if named { '}' } else { ']' });
         }
+        (Value::Bytes(bytes), Type::Union(_)) => {
+            let Some((name, ty, slot)) = union::named_member_of(ty, bytes) else {
+                return out.push_str("null");
+            };
+            out.push('{');
+            push_string(name, out);
+            out.push(':');
+            push_value(&encoding::slot_value(slot, ty), ty, out);
+            out.push('}');
+        }
         (Value::Bytes(bytes), Type::Map(_)) => {
             let (key, item) = ty.entry().unwrap_or((Type::Null, Type::Null));
             out.push('{');
@@ -326,6 +337,16 @@ fn converted(text: &str, to: Type, manner: Manner) -> Result<Value> {
                 encoding::push_slot(&value, *ty, &mut out);
             }
             Ok(Value::Bytes(out.into()))
+        }
+        (Parsed::Object(entries), Type::Union(_)) => {
+            let members = to.members().unwrap_or_default();
+            let [(name, value)] = entries.as_slice() else {
+                return Err(wrong("object of another number of keys than one"));
+            };
+            let Some(tag) = union::place_of(members, name) else {
+                return Err(wrong("object of another key"));
+            };
+            Ok(union::value_of(tag, &inside(value.get(), members[tag].1)?, members[tag].1))
         }
         (Parsed::Object(entries), Type::Map(_)) => {
             let (key, item) = to.entry().unwrap_or((Type::Null, Type::Null));

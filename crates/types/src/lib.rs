@@ -33,6 +33,7 @@ pub mod stop;
 pub mod switch;
 pub mod system_type;
 pub mod time_tz;
+pub mod timestamp_units;
 pub mod units;
 pub mod value;
 pub mod written;

@@ -59,6 +59,14 @@ pub enum Type {
     Timestamp,
     /// Microseconds since 1970-01-01 00:00:00 UTC.
     TimestampTz,
+    /// Whole seconds; held as TIMESTAMP is, like the next: see `timestamp_units`.
+    TimestampS,
+    /// Whole milliseconds.
+    TimestampMs,
+    /// Nanoseconds since 1970-01-01 00:00:00, no zone.
+    TimestampNs,
+    /// Nanoseconds since 1970-01-01 00:00:00 UTC.
+    TimestampTzNs,
     /// Months alone.
     IntervalYearMonth,
     /// Microseconds alone.
@@ -84,6 +92,8 @@ pub enum Type {
     List(NestedId),
     Struct(NestedId),
     Map(NestedId),
+    /// One of several named alternatives: see `nested::union`.
+    Union(NestedId),
 }
 
 /// How values of a type are held in vectors and blocks.
@@ -128,6 +138,10 @@ impl Type {
             | Self::TimeTz
             | Self::Timestamp
             | Self::TimestampTz
+            | Self::TimestampS
+            | Self::TimestampMs
+            | Self::TimestampNs
+            | Self::TimestampTzNs
             | Self::IntervalDayTime => Physical::I64,
             Self::Decimal { precision, .. } if precision <= DECIMAL_64_PRECISION_MAX => Physical::I64,
             Self::Decimal { .. } | Self::Uuid | Self::UBigInt | Self::HugeInt | Self::Interval => {
@@ -149,7 +163,8 @@ impl Type {
             | Self::VarBit(_)
             | Self::List(_)
             | Self::Struct(_)
-            | Self::Map(_) => Physical::Bytes,
+            | Self::Map(_)
+            | Self::Union(_) => Physical::Bytes,
         }
     }
     /// Whether values are UTF-8 text: CHAR, VARCHAR, TEXT, JSON, JSONB, `name` and kin.
@@ -238,6 +253,11 @@ impl Type {
             ("TIMETZ" | "TIME WITH TIME ZONE", []) => Self::TimeTz,
             ("TIMESTAMP" | "DATETIME" | "TIMESTAMP WITHOUT TIME ZONE", []) => Self::Timestamp,
             ("TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE", []) => Self::TimestampTz,
+            ("TIMESTAMP_S", []) => Self::TimestampS,
+            ("TIMESTAMP_MS", []) => Self::TimestampMs,
+            ("TIMESTAMP_US", []) => Self::Timestamp,
+            ("TIMESTAMP_NS", []) => Self::TimestampNs,
+            ("TIMESTAMPTZ_NS", []) => Self::TimestampTzNs,
             ("INTERVAL", []) => Self::Interval,
             ("INTERVAL YEAR TO MONTH", []) => Self::IntervalYearMonth,
             ("INTERVAL DAY TO SECOND", []) => Self::IntervalDayTime,
@@ -287,6 +307,10 @@ impl Type {
             Self::TimeTz => "TIMETZ".into(),
             Self::Timestamp => "TIMESTAMP".into(),
             Self::TimestampTz => "TIMESTAMPTZ".into(),
+            Self::TimestampS => "TIMESTAMP_S".into(),
+            Self::TimestampMs => "TIMESTAMP_MS".into(),
+            Self::TimestampNs => "TIMESTAMP_NS".into(),
+            Self::TimestampTzNs => "TIMESTAMPTZ_NS".into(),
             Self::Interval => "INTERVAL".into(),
             Self::IntervalYearMonth => "INTERVAL YEAR TO MONTH".into(),
             Self::IntervalDayTime => "INTERVAL DAY TO SECOND".into(),
@@ -300,7 +324,7 @@ impl Type {
             Self::System(SystemType::Char) => SystemType::Char.name().into(),
             Self::System(kind) => kind.name().to_ascii_uppercase(),
             Self::Enum(_) => self.enum_name(),
-            Self::List(_) | Self::Struct(_) | Self::Map(_) => self.nested_name(),
+            Self::List(_) | Self::Struct(_) | Self::Map(_) | Self::Union(_) => self.nested_name(),
         }
     }
 }

@@ -93,6 +93,10 @@ enum Form {
     Known(u32),
     /// A nested type that the document has not said before.
     New(Vec<Part>),
+    TimestampS,
+    TimestampMs,
+    TimestampNs,
+    TimestampTzNs,
 }
 
 /// A part of a nested type; numbers are places in the list of parts.
@@ -104,6 +108,7 @@ enum Part {
     Struct(Vec<(String, u32)>),
     Map(u32, u32),
     Enum(Option<String>, Vec<String>),
+    Union(Vec<(String, u32)>),
 }
 
 impl Form {
@@ -132,6 +137,10 @@ impl Form {
             Type::TimeTz => Self::TimeTz,
             Type::Timestamp => Self::Timestamp,
             Type::TimestampTz => Self::TimestampTz,
+            Type::TimestampS => Self::TimestampS,
+            Type::TimestampMs => Self::TimestampMs,
+            Type::TimestampNs => Self::TimestampNs,
+            Type::TimestampTzNs => Self::TimestampTzNs,
             Type::IntervalYearMonth => Self::IntervalYearMonth,
             Type::IntervalDayTime => Self::IntervalDayTime,
             Type::Interval => Self::Interval,
@@ -142,7 +151,7 @@ impl Form {
             Type::Json => Self::Json,
             Type::Jsonb => Self::Jsonb,
             Type::System(kind) => Self::System(kind),
-            Type::Enum(_) | Type::List(_) | Type::Struct(_) | Type::Map(_) => return None,
+            Type::Enum(_) | Type::List(_) | Type::Struct(_) | Type::Map(_) | Type::Union(_) => return None,
         })
     }
 
@@ -171,6 +180,10 @@ impl Form {
             Self::TimeTz => Type::TimeTz,
             Self::Timestamp => Type::Timestamp,
             Self::TimestampTz => Type::TimestampTz,
+            Self::TimestampS => Type::TimestampS,
+            Self::TimestampMs => Type::TimestampMs,
+            Self::TimestampNs => Type::TimestampNs,
+            Self::TimestampTzNs => Type::TimestampTzNs,
             Self::IntervalYearMonth => Type::IntervalYearMonth,
             Self::IntervalDayTime => Type::IntervalDayTime,
             Self::Interval => Type::Interval,
@@ -211,6 +224,13 @@ fn take_apart(ty: Type, parts: &mut Vec<Part>, known: &mut HashMap<Type, u32>) -
             }
             Part::Struct(fields)
         }
+        Type::Union(_) => {
+            let mut members = Vec::new();
+            for (name, member) in ty.members()? {
+                members.push((name.clone(), take_apart(*member, parts, known)?));
+            }
+            Part::Union(members)
+        }
         Type::Enum(_) => Part::Enum(ty.given_name().map(str::to_owned), ty.labels()?.to_vec()),
         plain => Part::Leaf(Form::plain(plain)?),
     };
@@ -218,6 +238,26 @@ fn take_apart(ty: Type, parts: &mut Vec<Part>, known: &mut HashMap<Type, u32>) -
     parts.push(part);
     known.insert(ty, at);
     Some(at)
+}
+
+/// Names with the types of their parts, and how many types these amount to with the one that they make; `None` for
+/// unknown parts and for too many.
+#[allow(clippy::type_complexity)]
+fn named_parts(
+    parts: Vec<(String, u32)>,
+    find: &dyn Fn(u32) -> Option<(Type, usize)>,
+) -> Option<(Vec<(String, Type)>, usize)> {
+    let mut nodes = 1;
+    let mut known = Vec::with_capacity(parts.len());
+    for (name, at) in parts {
+        let (ty, more) = find(at)?;
+        nodes += more;
+        if nodes > NODES_MAX {
+            return None;
+        }
+        known.push((name, ty));
+    }
+    Some((known, nodes))
 }
 
 /// The type that the last part is; `None` where the parts make none. Types are interned, with their own limit of depth.
@@ -240,19 +280,14 @@ fn put_together(parts: Vec<Part>) -> Result<Option<Type>> {
                 (Some((key, a)), Some((value, b))) => Some((Type::map(key, value)?, a + b + 1)),
                 _ => None,
             },
-            Part::Struct(fields) => {
-                let mut nodes = 1;
-                let mut known = Vec::with_capacity(fields.len());
-                for (name, at) in fields {
-                    let Some((ty, more)) = find(at) else { return Ok(None) };
-                    nodes += more;
-                    if nodes > NODES_MAX {
-                        return Ok(None);
-                    }
-                    known.push((name, ty));
-                }
-                Some((Type::structure(known)?, nodes))
-            }
+            Part::Struct(fields) => match named_parts(fields, &find) {
+                Some((fields, nodes)) => Some((Type::structure(fields)?, nodes)),
+                None => None,
+            },
+            Part::Union(members) => match named_parts(members, &find) {
+                Some((members, nodes)) => Some((Type::union(members)?, nodes)),
+                None => None,
+            },
             Part::Enum(name, labels) => Some((Type::enumeration(name.as_deref(), labels)?, 1)),
         };
         match found {
@@ -340,6 +375,8 @@ mod tests {
             Type::BITS,
             mood,
             Type::structure(vec![]).unwrap(),
+            Type::union(vec![("n".into(), Type::Integer), ("l".into(), list)]).unwrap(),
+            Type::TimestampNs,
         ];
         assert_eq!(again(&all), all);
         let text = within_document(|| serde_json::to_string(&[record, record, list]).unwrap());

@@ -63,12 +63,16 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::Time => DataType::Time64(TimeUnit::Microsecond),
         Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
         Type::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into())),
+        Type::TimestampS => DataType::Timestamp(TimeUnit::Second, None),
+        Type::TimestampMs => DataType::Timestamp(TimeUnit::Millisecond, None),
+        Type::TimestampNs => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        Type::TimestampTzNs => DataType::Timestamp(TimeUnit::Nanosecond, Some("+00:00".into())),
         Type::IntervalYearMonth => DataType::Interval(IntervalUnit::YearMonth),
         Type::Interval | Type::IntervalDayTime => DataType::Interval(IntervalUnit::MonthDayNano),
         Type::Bytea => DataType::BinaryView,
         Type::Uuid => DataType::FixedSizeBinary(16),
         Type::Enum(_) => labels::arrow_type(),
-        Type::List(_) | Type::Struct(_) | Type::Map(_) => nested_arrow::arrow_type_of(ty),
+        Type::List(_) | Type::Struct(_) | Type::Map(_) | Type::Union(_) => nested_arrow::arrow_type_of(ty),
     }
 }
 
@@ -111,7 +115,9 @@ pub fn type_from_arrow(ty: &DataType) -> Option<Type> {
         DataType::FixedSizeBinary(_) => Type::Bytea,
         DataType::Date32 | DataType::Date64 => Type::Date,
         DataType::Time32(_) | DataType::Time64(_) => Type::Time,
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => Type::TimestampNs,
         DataType::Timestamp(_, None) => Type::Timestamp,
+        DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Type::TimestampTzNs,
         DataType::Timestamp(_, Some(_)) => Type::TimestampTz,
         DataType::Interval(IntervalUnit::YearMonth) => Type::IntervalYearMonth,
         DataType::Interval(IntervalUnit::MonthDayNano) => Type::Interval,
@@ -212,6 +218,16 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
         (Data::I64(v), Type::Timestamp) => {
             Arc::new(PrimitiveArray::<at::TimestampMicrosecondType>::new(v.clone(), nulls))
         }
+        (Data::I64(v), Type::TimestampS) => Arc::new(in_unit::<at::TimestampSecondType>(v, nulls, 1_000_000)),
+        (Data::I64(v), Type::TimestampMs) => {
+            Arc::new(in_unit::<at::TimestampMillisecondType>(v, nulls, 1000))
+        }
+        (Data::I64(v), Type::TimestampNs) => {
+            Arc::new(PrimitiveArray::<at::TimestampNanosecondType>::new(v.clone(), nulls))
+        }
+        (Data::I64(v), Type::TimestampTzNs) => Arc::new(
+            PrimitiveArray::<at::TimestampNanosecondType>::new(v.clone(), nulls).with_timezone("+00:00"),
+        ),
         (Data::I64(v), Type::TimestampTz) => Arc::new(
             PrimitiveArray::<at::TimestampMicrosecondType>::new(v.clone(), nulls).with_timezone("+00:00"),
         ),
@@ -273,6 +289,16 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
         }
         (Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_), _) => unreachable!("flattened above"),
     }
+}
+
+/// Whole seconds or milliseconds, which are held in microseconds; infinite moments keep their integers.
+fn in_unit<T: at::ArrowPrimitiveType<Native = i64>>(
+    micros: &[i64],
+    nulls: Option<NullBuffer>,
+    unit: i64,
+) -> PrimitiveArray<T> {
+    let count = |micros: &i64| if datetime::is_infinite(*micros) { *micros } else { micros.div_euclid(unit) };
+    PrimitiveArray::<T>::new(micros.iter().map(count).collect::<Vec<_>>().into(), nulls)
 }
 
 /// An interval as Arrow has it.
@@ -360,6 +386,9 @@ pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
             converted!(at::TimestampMillisecondType, I64, |v| v.saturating_mul(1000))
         }
         DataType::Timestamp(TimeUnit::Microsecond, _) => primitive!(at::TimestampMicrosecondType, I64),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) if ty.is_timestamp_of_unit() => {
+            primitive!(at::TimestampNanosecondType, I64)
+        }
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             converted!(at::TimestampNanosecondType, I64, |v| v.div_euclid(1000))
         }

@@ -6,6 +6,7 @@
 
 use arrow_buffer::NullBufferBuilder;
 use types::nested::encoding::{self, elements, entries, fields};
+use types::nested::union::member_of;
 use types::{Physical, Type, Value};
 
 use crate::{Data, StringBuilder, Vector};
@@ -135,6 +136,24 @@ pub fn split_struct(structs: &Vector) -> Vec<Vector> {
         }
     }
     builders.into_iter().map(PayloadBuilder::finish).collect()
+}
+
+/// The number of each row's member, 0 for NULL, and a vector of each member, NULL in the rows of others.
+pub fn split_union(unions: &Vector) -> (Vec<i8>, Vec<Vector>) {
+    let ty = unions.ty();
+    let members = ty.members().unwrap_or_default();
+    let mut builders: Vec<PayloadBuilder<'_>> =
+        members.iter().map(|(_, t)| PayloadBuilder::new(*t)).collect();
+    let tags = (0..unions.len()).map(|row| {
+        let found = bytes_of(unions, row).and_then(|bytes| member_of(ty, bytes));
+        let (tag, slot) = found.map_or((0, None), |(tag, _, slot)| (tag, slot));
+        for (at, builder) in builders.iter_mut().enumerate() {
+            builder.push(if at == tag { slot } else { None });
+        }
+        tag as i8
+    });
+    let tags = tags.collect();
+    (tags, builders.into_iter().map(PayloadBuilder::finish).collect())
 }
 
 /// Appends the slot of a row of a flat or constant vector.

@@ -2,18 +2,22 @@
 //!
 //! `arrow` calls this for types that it has no direct counterpart for. Both ways copy: a nested vector is split into
 //! vectors of what is inside, which are converted in turn, or joined from them (`nested`). Arrow's arrays come from
-//! outside: offsets and type ids are bounded here before they are used. A union becomes JSON, run ends are expanded.
+//! outside: offsets and type ids are bounded here before they are used. Run ends are expanded. A union that comes in
+//! becomes JSON, as its members may have names that ours must not have; ours goes out as a sparse union, in which a
+//! NULL is a NULL of the first member: Arrow's unions have no NULL of their own.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UnionArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, Fields};
+use arrow_schema::{DataType, Field, Fields, UnionFields, UnionMode};
 use types::{Result, Type, json};
 
 use crate::arrow::{arrow_type, from_array, to_array, type_from_arrow};
-use crate::nested::{join, join_list, join_map, join_struct, split_list, split_map, split_struct};
+use crate::nested::{
+    join, join_list, join_map, join_struct, split_list, split_map, split_struct, split_union,
+};
 use crate::{Vector, labels};
 
 /// The Arrow type of a nested type.
@@ -27,6 +31,7 @@ pub(crate) fn arrow_type_of(ty: Type) -> DataType {
                 false,
             )
         }
+        Type::Union(_) => DataType::Union(member_fields(ty), UnionMode::Sparse),
         _ => DataType::Struct(
             field_names(ty).into_iter().map(|(name, ty)| Field::new(name, inner_type(ty), true)).collect(),
         ),
@@ -58,6 +63,12 @@ fn field_names(ty: Type) -> Vec<(String, Type)> {
         false => (name.clone(), *ty),
     };
     ty.fields().unwrap_or_default().iter().enumerate().map(name).collect()
+}
+
+/// A union's members with their places as Arrow's numbers.
+fn member_fields(ty: Type) -> UnionFields {
+    let members = ty.members().unwrap_or_default().iter().enumerate();
+    members.map(|(at, (name, ty))| (at as i8, Arc::new(Field::new(name, inner_type(*ty), true)))).collect()
 }
 
 /// The nested type that receives an Arrow type, or JSON for a union.
@@ -110,6 +121,15 @@ pub(crate) fn to_nested_array(vector: &Vector) -> ArrayRef {
                 StructArray::new(fields.clone(), vec![inner_array(&keys), inner_array(&values)], None);
             let field = Arc::new(Field::new("entries", DataType::Struct(fields), false));
             Arc::new(MapArray::new(field, offsets(ends), entries, nulls, false))
+        }
+        Type::Union(_) => {
+            let (tags, columns) = split_union(vector);
+            let children = columns.iter().map(inner_array).collect();
+            match UnionArray::try_new(member_fields(ty), tags.into(), None, children) {
+                Ok(array) => Arc::new(array),
+                // There is a child for every member, as long as the tags are many, which name no other ones.
+                Err(error) => unreachable!("a union's array: {error}"),
+            }
         }
         _ => {
             let columns: Vec<ArrayRef> = split_struct(vector).iter().map(inner_array).collect();

@@ -36,7 +36,7 @@ pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {
 fn write_parts(w: &mut ByteWriter, ty: Type) {
     if let Some(element) = ty.element() {
         write_type(w, element);
-    } else if let Some(fields) = ty.fields() {
+    } else if let Some(fields) = ty.fields().or(ty.members()) {
         w.list(fields.iter(), |w, (name, ty)| {
             w.text(name);
             write_type(w, *ty);
@@ -74,6 +74,7 @@ fn type_within(r: &mut ByteReader<'_>, depth: u32) -> Result<Type> {
             .ok_or_else(|| malformed("a vector of elements that it cannot have"))?,
         codes::LIST => Type::list(type_within(r, depth)?)?,
         codes::STRUCT => Type::structure(r.list(|r| Ok((r.text()?, type_within(r, depth)?)))?)?,
+        codes::UNION => Type::union(r.list(|r| Ok((r.text()?, type_within(r, depth)?)))?)?,
         codes::ENUM => {
             let name = r.option(ByteReader::text)?;
             Type::enumeration(name.as_deref(), r.list(ByteReader::text)?)?

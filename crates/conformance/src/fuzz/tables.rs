@@ -92,6 +92,10 @@ fn random_type(random: &mut Random, portable: bool) -> Type {
         labels(),
         labels(),
         Type::TimeTz,
+        Type::TimestampS,
+        Type::TimestampMs,
+        Type::TimestampNs,
+        Type::TimestampTzNs,
         Type::Bit(3),
         Type::BITS,
         d(38, 6),
@@ -133,12 +137,21 @@ pub fn random_value(random: &mut Random, ty: Type, portable: bool, extreme: bool
             };
             Value::from_i128(value, ty.physical()).unwrap_or(Value::Null)
         }
-        Type::System(_) | Type::Json | Type::Jsonb | Type::List(_) | Type::Struct(_) | Type::Map(_) => {
-            Value::Null
-        }
+        Type::System(_)
+        | Type::Json
+        | Type::Jsonb
+        | Type::List(_)
+        | Type::Struct(_)
+        | Type::Map(_)
+        | Type::Union(_) => Value::Null,
         Type::Char(_) | Type::Varchar(_) | Type::Text => Value::text(WORDS[random.below(WORDS.len())]),
         Type::Date => Value::I32(day(random)),
         Type::Time => Value::I64(random.between(0, 7) * 3 * 3_600_000_000 + random.between(0, 1) * 1_500_000),
+        Type::TimestampS | Type::TimestampMs | Type::TimestampNs | Type::TimestampTzNs => {
+            let plain = ty.in_microseconds();
+            let moment = random_value(random, plain, portable, extreme);
+            types::cast::cast_value(&moment, plain, ty).unwrap_or(Value::Null)
+        }
         Type::Timestamp | Type::TimestampTz => {
             let hours = random.between(0, 3) * 6 * 3_600_000_000;
             Value::I64(

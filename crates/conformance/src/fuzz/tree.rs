@@ -54,13 +54,13 @@ impl Family {
                 Family::Text
             }
             Type::Date => Family::Date,
-            Type::Timestamp => Family::Timestamp,
-            Type::TimestampTz => Family::TimestampTz,
+            Type::Timestamp | Type::TimestampS | Type::TimestampMs | Type::TimestampNs => Family::Timestamp,
+            Type::TimestampTz | Type::TimestampTzNs => Family::TimestampTz,
             Type::Time => Family::Time,
             Type::IntervalYearMonth => Family::Months,
             Type::IntervalDayTime => Family::Micros,
             Type::Interval => Family::Interval,
-            Type::Bytea | Type::List(_) | Type::Struct(_) | Type::Map(_) => Family::Bytes,
+            Type::Bytea | Type::List(_) | Type::Struct(_) | Type::Map(_) | Type::Union(_) => Family::Bytes,
             Type::Enum(_) => Family::Label,
             Type::TimeTz => Family::TimeTz,
             Type::Bit(_) | Type::VarBit(_) => Family::Bits,

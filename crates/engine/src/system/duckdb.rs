@@ -72,7 +72,7 @@ const SEQUENCES: &str = "SELECT database_name, 1 AS database_oid, schema_name, 1
     || ' MINVALUE ' || min_value || ' MAXVALUE ' || max_value || ' START ' || start_value || \
     CASE WHEN cycle THEN ' CYCLE;' ELSE ' NO CYCLE;' END AS sql FROM quickstep_sequences()";
 
-const SETTINGS: &str = "SELECT name, setting AS value, description, 'VARCHAR' AS input_type, 'GLOBAL' AS scope \
+const SETTINGS: &str = "SELECT CASE name WHEN 'timezone' THEN 'TimeZone' ELSE name END AS name, setting AS value, description, 'VARCHAR' AS input_type, 'GLOBAL' AS scope \
     FROM quickstep_settings()";
 
 const FUNCTIONS: &str = "SELECT current_database() AS database_name, 1 AS database_oid, 'main' AS schema_name, function_name, \

@@ -25,8 +25,10 @@ pub(super) fn standard_name(ty: Type) -> &'static str {
         Type::Date => "date",
         Type::Time => "time without time zone",
         Type::TimeTz => "time with time zone",
-        Type::Timestamp => "timestamp without time zone",
-        Type::TimestampTz => "timestamp with time zone",
+        Type::Timestamp | Type::TimestampS | Type::TimestampMs | Type::TimestampNs => {
+            "timestamp without time zone"
+        }
+        Type::TimestampTz | Type::TimestampTzNs => "timestamp with time zone",
         Type::Interval | Type::IntervalYearMonth | Type::IntervalDayTime => "interval",
         Type::Bytea => "bytea",
         Type::Bit(_) => "bit",
@@ -36,7 +38,7 @@ pub(super) fn standard_name(ty: Type) -> &'static str {
         Type::Jsonb => "jsonb",
         Type::System(kind) => kind.name(),
         Type::List(_) => "ARRAY",
-        Type::Struct(_) | Type::Map(_) | Type::Enum(_) => "USER-DEFINED",
+        Type::Struct(_) | Type::Map(_) | Type::Union(_) | Type::Enum(_) => "USER-DEFINED",
     }
 }
 
@@ -62,6 +64,9 @@ pub(super) fn measures(ty: Type) -> [Option<i64>; 5] {
             [Some(i64::from(n)), None, None, None, None]
         }
         Type::Date => [None, None, None, None, Some(0)],
+        Type::TimestampS => [None, None, None, None, Some(0)],
+        Type::TimestampMs => [None, None, None, None, Some(3)],
+        Type::TimestampNs | Type::TimestampTzNs => [None, None, None, None, Some(9)],
         Type::Time | Type::TimeTz | Type::Timestamp | Type::TimestampTz => [None, None, None, None, Some(6)],
         Type::Interval | Type::IntervalYearMonth | Type::IntervalDayTime => [None, None, None, None, Some(6)],
         _ => [None; 5],

@@ -7,9 +7,10 @@
 use std::collections::HashSet;
 
 use types::nested::encoding::{self, elements, entries};
-use types::{Result, Type};
-use vector::Vector;
+use types::nested::union::member_of;
+use types::{Result, Type, Value};
 use vector::nested::{PayloadBuilder, join, join_struct, push_slot};
+use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
 
@@ -19,6 +20,9 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
         "struct_pack" => |inputs, ty, rows| Ok(join_struct(ty, inputs, rows, |_| false)),
         "struct_extract" => struct_extract,
         "struct_insert" => struct_insert,
+        "union_value" => union_value,
+        "union_extract" => union_extract,
+        "union_tag" => union_tag,
         "map" => map,
         "map_extract" => map_extract,
         "map_extract_value" => map_extract_value,
@@ -40,6 +44,38 @@ fn struct_extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let of = inputs[0].ty();
     for row in 0..rows {
         builder.push(bytes(&inputs[0], row).and_then(|bytes| encoding::field(of, bytes, number)));
+    }
+    Ok(builder.finish())
+}
+
+/// `union_value(value)`: the only member of the union.
+fn union_value(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    Ok(join(ty, rows, |row, out| {
+        out.push(0);
+        push_slot(&inputs[0], row, out);
+        true
+    }))
+}
+
+/// `union_extract(union, number)`, the number of the member from 0, a constant; NULL for a union with another member.
+fn union_extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut builder = PayloadBuilder::new(ty);
+    let number = whole(&inputs[1], 0).and_then(|n| usize::try_from(n).ok());
+    let of = inputs[0].ty();
+    for row in 0..rows {
+        let found = bytes(&inputs[0], row).and_then(|bytes| member_of(of, bytes));
+        builder.push(found.filter(|(tag, ..)| Some(*tag) == number).and_then(|(_, _, slot)| slot));
+    }
+    Ok(builder.finish())
+}
+
+/// `union_tag(union)`: the name of its member.
+fn union_tag(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let of = inputs[0].ty();
+    let mut builder = VectorBuilder::new(ty, rows);
+    for row in 0..rows {
+        let found = bytes(&inputs[0], row).and_then(|bytes| member_of(of, bytes));
+        builder.push(&found.map_or(Value::Null, |(tag, ..)| Value::I32(tag as i32)));
     }
     Ok(builder.finish())
 }

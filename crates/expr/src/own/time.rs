@@ -284,7 +284,12 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
     ),
     own(
         "epoch_ns",
-        &[is(&[STAMP], Type::BigInt), is(&[ZONED], Type::BigInt)],
+        &[
+            is(&[STAMP], Type::BigInt),
+            is(&[ZONED], Type::BigInt),
+            is(&[Takes::Is(Type::TimestampNs)], Type::BigInt),
+            is(&[Takes::Is(Type::TimestampTzNs)], Type::BigInt),
+        ],
         page(
             "date and time",
             "epoch_ns(moment)",
@@ -292,7 +297,10 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "epoch_ns(DATE '2024-02-03')",
             "1706918400000000000",
         ),
-        |a| of_finite(a, |micros| checked(micros.checked_mul(1000))),
+        |a| {
+            let unit = if a.types[0].is_timestamp_of_unit() { 1 } else { 1000 };
+            of_finite(a, |held| checked(held.checked_mul(unit)))
+        },
     ),
     own(
         "julian",

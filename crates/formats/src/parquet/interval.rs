@@ -2,7 +2,8 @@
 //!
 //! The crate neither writes nor reads all three, so to it a column of them is one of 12 plain bytes, with the annotation
 //! put on or taken off here; values are turned batch by batch, inside of lists, structs and maps, too. What 12 bytes do
-//! not hold (a sign, parts of a millisecond) is an error, never cut. Written by `write`, read by `unit`.
+//! not hold (a sign, parts of a millisecond) is an error, never cut. Timestamps of seconds, which Parquet has
+//! not, become those of milliseconds on the same way, and a UNION is refused. Written by `write`, read by `unit`.
 
 use std::sync::Arc;
 
@@ -10,16 +11,16 @@ use ::parquet::arrow::ArrowSchemaConverter;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use ::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use ::parquet::basic::ConvertedType;
-use ::parquet::errors::Result as ParquetResult;
+use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::metadata::{FileMetaData, ParquetMetaDataBuilder};
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::schema::types::{SchemaDescriptor, Type as Written};
 use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::IntervalMonthDayNanoType;
+use arrow_array::types::{IntervalMonthDayNanoType, TimestampMillisecondType, TimestampSecondType};
 use arrow_array::{Array, ArrayRef, BinaryArray, PrimitiveArray, RecordBatch, make_array};
 use arrow_buffer::IntervalMonthDayNano;
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, IntervalUnit, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use types::interval::Interval;
 use types::{Error, Result, SqlState};
 
@@ -33,7 +34,12 @@ const MILLISECONDS_PER_DAY: i64 = 86_400_000;
 
 /// Whether a type is an interval or has one inside.
 pub(super) fn holds_intervals(ty: &DataType) -> bool {
-    let inside = |field: &FieldRef| holds_intervals(field.data_type());
+    holds(ty, &|ty| *ty == INTERVAL)
+}
+
+/// Whether `wanted` holds for a type or for one inside it.
+fn holds(ty: &DataType, wanted: &dyn Fn(&DataType) -> bool) -> bool {
+    let inside = |field: &FieldRef| holds(field.data_type(), wanted);
     match ty {
         DataType::Struct(fields) => fields.iter().any(inside),
         DataType::List(of)
@@ -41,8 +47,30 @@ pub(super) fn holds_intervals(ty: &DataType) -> bool {
         | DataType::ListView(of)
         | DataType::LargeListView(of) => inside(of),
         DataType::FixedSizeList(of, _) | DataType::Map(of, _) => inside(of),
-        ty => *ty == INTERVAL,
+        ty => wanted(ty),
     }
+}
+
+/// The schema with milliseconds for seconds; an error for a union.
+fn of_parquet(schema: &SchemaRef) -> ParquetResult<SchemaRef> {
+    let any = |wanted: &dyn Fn(&DataType) -> bool| {
+        schema.fields().iter().find(|field| holds(field.data_type(), wanted))
+    };
+    if let Some(field) = any(&|ty| matches!(ty, DataType::Union(..))) {
+        let message = format!("Parquet has no type for the UNION of column \"{}\"", field.name());
+        return Err(ParquetError::NYI(format!("{message}; cast it to JSON or TEXT, or write JSON or Arrow")));
+    }
+    if any(&|ty| matches!(ty, DataType::Timestamp(TimeUnit::Second, _))).is_none() {
+        return Ok(schema.clone());
+    }
+    let mut ty = |_: usize, ty: &DataType| match ty {
+        DataType::Timestamp(TimeUnit::Second, zone) => {
+            DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
+        }
+        ty => ty.clone(),
+    };
+    let fields: Vec<Field> = schema.fields().iter().map(|field| of_leaves(field, &mut 0, &mut ty)).collect();
+    Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
 fn in_schema(schema: &Schema) -> bool {
@@ -63,6 +91,7 @@ pub(crate) fn writing(
     properties: WriterProperties,
 ) -> ParquetResult<(SchemaRef, ArrowWriterOptions)> {
     let options = ArrowWriterOptions::new().with_properties(properties);
+    let schema = &of_parquet(schema)?;
     if !in_schema(schema) && !uuid::in_schema(schema) {
         return Ok((schema.clone(), options));
     }
@@ -72,7 +101,7 @@ pub(crate) fn writing(
 
 /// The rows as `writing`'s schema has them.
 pub(crate) fn written(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    if !in_schema(&batch.schema()) {
+    if batch.schema() == *schema {
         return Ok(batch);
     }
     let columns = batch.columns().iter().zip(schema.fields());
@@ -160,6 +189,13 @@ pub(super) fn turned(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         }
         (DataType::FixedSizeBinary(_), DataType::Binary) => {
             Ok(Arc::new(array.as_fixed_size_binary().iter().collect::<BinaryArray>()))
+        }
+        (DataType::Timestamp(TimeUnit::Second, _), DataType::Timestamp(TimeUnit::Millisecond, zone)) => {
+            // They were held in microseconds, so that milliseconds fit, but for the infinite ones.
+            let seconds = array.as_primitive::<TimestampSecondType>();
+            let milliseconds: PrimitiveArray<TimestampMillisecondType> =
+                seconds.unary(|s| s.checked_mul(1000).unwrap_or(s));
+            Ok(Arc::new(milliseconds.with_timezone_opt(zone.clone())))
         }
         (from, DataType::FixedSizeBinary(BYTES)) if *from == INTERVAL => {
             let values = array.as_primitive::<IntervalMonthDayNanoType>();

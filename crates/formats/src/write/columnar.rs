@@ -6,7 +6,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterVersion};
 use types::Schema;
 use vector::Batch;
 use vector::arrow::{arrow_schema, to_record_batch};
@@ -50,7 +50,12 @@ pub(super) fn properties(options: &WriteOptions) -> WriterProperties {
         options::Compression::Snappy => Compression::SNAPPY,
         options::Compression::Lz4 => Compression::LZ4_RAW,
     };
+    let version = match options.second_version {
+        true => WriterVersion::PARQUET_2_0,
+        false => WriterVersion::PARQUET_1_0,
+    };
     WriterProperties::builder()
+        .set_writer_version(version)
         .set_compression(compression)
         .set_max_row_group_row_count(Some(options.group_rows))
         .set_created_by(concat!("quickstep ", env!("CARGO_PKG_VERSION")).to_owned())

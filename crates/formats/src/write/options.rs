@@ -62,6 +62,8 @@ pub struct WriteOptions {
     pub force_quote: ForceQuote,
     /// Rows of a Parquet file's row group, at most.
     pub group_rows: usize,
+    /// Whether a Parquet file has the pages and codings of the format's second version.
+    pub second_version: bool,
     /// Columns whose values name the folders that rows are written to; they are not in the files.
     pub partition_by: Vec<String>,
     /// What becomes of the files of a folder that is there already.
@@ -83,7 +85,7 @@ const WAITING_BYTES: usize = 1 << 30;
 
 /// The options that are accepted, the name under which each is one with others, and of which formats: all, text with
 /// delimiters, text, Parquet. Held against the writers by `crates/conformance/tests/writer_options.rs`.
-pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 20] = [
+pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 21] = [
     ("format", "format", &ALL),
     ("compression", "compression", &ALL),
     ("codec", "compression", &ALL),
@@ -105,6 +107,7 @@ pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 20] = [
     ("escape", "escape", &[WriteFormat::Csv]),
     ("force_quote", "force_quote", &[WriteFormat::Csv]),
     ("row_group_size", "row_group_size", &[WriteFormat::Parquet]),
+    ("parquet_version", "parquet_version", &[WriteFormat::Parquet]),
 ];
 
 const DELIMITED: [WriteFormat; 2] = [WriteFormat::Csv, WriteFormat::Tsv];
@@ -122,7 +125,7 @@ const ALL: [WriteFormat; 6] = [
 const LISTS: [&str; 2] = ["partition_by", "force_quote"];
 
 /// Options that writers elsewhere have, and what does it here.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 14] = [
     ("array", "FORMAT json writes an array, FORMAT ndjson an object a line"),
     ("compression_level", "COMPRESSION alone says how a file is packed"),
     ("field_ids", "columns of Parquet go by their names"),
@@ -130,7 +133,6 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("file_size_bytes", "one file is written, or with PARTITION_BY a folder of files"),
     ("filename_pattern", "files of partitions have names of their own"),
     ("hive_file_pattern", "folders of partitions are named column=value"),
-    ("parquet_version", "the version is the one that all readers know"),
     ("per_thread_output", "one file is written, or with PARTITION_BY a folder of files"),
     ("preserve_order", "rows are written in the query's order"),
     ("row_group_size_bytes", "ROW_GROUP_SIZE is a number of rows"),
@@ -160,7 +162,7 @@ fn check(options: &[(String, String)], format: WriteFormat) -> Result<()> {
                 .with_hint(match near {
                     Some(near) => format!("did you mean \"{near}\"?"),
                     None => "the options are format, compression, partition_by, overwrite, overwrite_or_ignore, append; \
-                             for text header, delimiter, null, dateformat, timestampformat; for CSV quote, escape, force_quote; for Parquet row_group_size"
+                             for text header, delimiter, null, dateformat, timestampformat; for CSV quote, escape, force_quote; for Parquet row_group_size, parquet_version"
                         .to_owned(),
                 }));
         };
@@ -201,6 +203,7 @@ impl WriteOptions {
             escape: '"',
             force_quote: ForceQuote::Columns(vec![]),
             group_rows: GROUP_ROWS,
+            second_version: false,
             partition_by: vec![],
             existing: Existing::Refuse,
             piece_bytes: PIECE_BYTES,
@@ -264,6 +267,13 @@ impl WriteOptions {
                         .ok()
                         .filter(|rows| (1..=1 << 24).contains(rows))
                         .ok_or_else(|| invalid(name, value, "a number of rows from 1 to 16777216"))?;
+                }
+                "parquet_version" => {
+                    out.second_version = match value.to_ascii_lowercase().as_str() {
+                        "v1" => false,
+                        "v2" => true,
+                        _ => return Err(invalid(name, value, "v1, which every reader knows, or v2")),
+                    };
                 }
                 "partition_by" => out.partition_by.push(value.clone()),
                 "overwrite" | "overwrite_or_ignore" | "append" => {

@@ -49,6 +49,10 @@ pub(super) fn value(bytes: &[u8], ty: Type) -> Result<Value> {
             time_tz(body.i64()?, body.i32()?)?
         }
         Type::Timestamp | Type::TimestampTz => Value::I64(timestamp(i64::from_be_bytes(fixed(bytes, ty)?))?),
+        Type::TimestampS | Type::TimestampMs | Type::TimestampNs | Type::TimestampTzNs => {
+            let micros = Value::I64(timestamp(i64::from_be_bytes(fixed(bytes, ty)?))?);
+            cast::cast_value(&micros, ty.in_microseconds(), ty)?
+        }
         Type::Interval | Type::IntervalYearMonth | Type::IntervalDayTime => {
             let mut body = exactly::<16>(bytes, ty)?;
             let (micros, days, months) = (body.i64()?, body.i32()?, body.i32()?);
@@ -74,7 +78,7 @@ pub(super) fn value(bytes: &[u8], ty: Type) -> Result<Value> {
             }
         }
         Type::List(_) => array(bytes, ty)?,
-        Type::Struct(_) | Type::Map(_) => json_text(text_of(bytes)?, ty)?,
+        Type::Struct(_) | Type::Map(_) | Type::Union(_) => json_text(text_of(bytes)?, ty)?,
     })
 }
 

@@ -217,7 +217,7 @@ fn text(bytes: &[u8], ty: Type) -> Result<Value> {
     let text = text_of(bytes)?;
     match ty {
         Type::List(_) => array_text(text, ty),
-        Type::Struct(_) | Type::Map(_) => json_text(text, ty),
+        Type::Struct(_) | Type::Map(_) | Type::Union(_) => json_text(text, ty),
         Type::Null => Ok(Value::text(text)),
         _ => cast::parse_text(text, ty),
     }

@@ -4,7 +4,7 @@
 
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use types::interval::Interval;
-use types::{Error, Result, Type, Value};
+use types::{Error, Result, Type, Value, timestamp_units};
 use vector::{Data, Strings, Vector};
 
 use super::sink::Sink;
@@ -50,6 +50,18 @@ const NESTED_FACTOR: usize = 4;
 /// CHAR of so many characters is given room for all of them without a look at the value.
 const BLANKS_MAX: usize = 256;
 
+/// Timestamps of another unit in microseconds, of which PostgreSQL's are; other columns as they are.
+fn in_microseconds(values: Vector, ty: Type) -> (Vector, Type) {
+    if !ty.is_timestamp_of_unit() {
+        return (values, ty);
+    }
+    let plain = ty.in_microseconds();
+    let Data::I64(held) = values.data() else { return (values, plain) };
+    let micros = |held: &i64| timestamp_units::converted(*held, ty, plain).unwrap_or(*held);
+    let data = Data::I64(held.iter().map(micros).collect::<Vec<_>>().into());
+    (Vector::new(plain, data, values.validity().cloned()), plain)
+}
+
 impl Column {
     pub(super) fn new(vector: &Vector, ty: Type, format: Format) -> Column {
         let (values, index) = match vector.data() {
@@ -59,6 +71,7 @@ impl Column {
             }
             _ => (vector.clone(), Index::Row),
         };
+        let (values, ty) = in_microseconds(values, ty);
         let all_null = matches!(vector.data(), Data::Constant(Value::Null)) || ty == Type::Null;
         let nulls = vector.validity().filter(|nulls| nulls.null_count() > 0).cloned();
         Column { ty, format, values, index, nulls, all_null, made: Made::default() }

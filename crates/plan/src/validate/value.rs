@@ -1,6 +1,7 @@
 //! Values against their types, and the predicates that are made of values.
 
 use types::nested::encoding::{elements, entries, field, skip, slot_value};
+use types::nested::union::member_of;
 use types::{Bound, ColumnPredicate, PredicateTree, Result, Type, Value, interval, json, jsonb};
 
 use super::{ensure, invalid};
@@ -38,7 +39,7 @@ fn is_of(value: &Value, ty: Type) -> bool {
             let packed = number.map(|packed| (packed, interval::Interval::of_packed(packed)));
             packed.is_some_and(|(packed, interval)| interval.packed() == Some(packed))
         }
-        Type::List(_) | Type::Struct(_) | Type::Map(_) => is_nested_of(bytes, ty),
+        Type::List(_) | Type::Struct(_) | Type::Map(_) | Type::Union(_) => is_nested_of(bytes, ty),
         _ if ty.is_integer() => {
             let range = ty.integer_range();
             number.zip(range).is_some_and(|(number, (low, high))| (low..=high).contains(&number))
@@ -64,6 +65,8 @@ fn is_nested_of(bytes: &[u8], ty: Type) -> bool {
                 .zip(types)
                 .all(|(slot, ty)| slot.is_none_or(|payload| is_payload_of(payload, ty)))
         }
+        Type::Union(_) => member_of(ty, bytes)
+            .is_some_and(|(_, member, slot)| slot.is_none_or(|payload| is_payload_of(payload, member))),
         _ => {
             let fields = ty.fields().unwrap_or_default();
             let slot = |at: usize| field(ty, bytes, at);

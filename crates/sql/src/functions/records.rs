@@ -167,6 +167,27 @@ pub(super) const SECTIONS: &[Section] = &[
                 "2",
             ),
             (
+                "union_extract",
+                "union_extract(union, 'member')",
+                "The value of a member, NULL where the union has another one; union.member is the same.",
+                "union_extract(union_value(num := 2), 'num')",
+                "2",
+            ),
+            (
+                "union_tag",
+                "union_tag(union)",
+                "The name of the member that the union has, an ENUM of all names.",
+                "union_tag(2::UNION(num INTEGER, str TEXT))",
+                "num",
+            ),
+            (
+                "union_value",
+                "union_value(member := value)",
+                "A union of one member; a cast makes it one of more.",
+                "union_value(num := 2)",
+                "2",
+            ),
+            (
                 "struct_update",
                 "struct_update(struct, name := value, ...)",
                 "The struct with these values: in place of the fields of these names, or behind all.",

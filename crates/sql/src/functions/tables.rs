@@ -33,6 +33,20 @@ pub(super) const SECTIONS: &[Section] = &[
                 "a, a, a",
             ),
             (
+                "query",
+                "query(text)",
+                "The rows of the query that a constant text is.",
+                "SELECT * FROM query('SELECT 40 + 2')",
+                "42",
+            ),
+            (
+                "query_table",
+                "query_table(name or list of names [, by_name])",
+                "The rows of the tables of these names, one after the other; columns by position or by name.",
+                "SELECT count(*) > 0 FROM query_table('information_schema.schemata')",
+                "true",
+            ),
+            (
                 "unnest",
                 "unnest(list, ...) [WITH ORDINALITY]",
                 "A row for each element; lists side by side, the shorter ones filled up with NULL.",

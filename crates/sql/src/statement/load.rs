@@ -357,13 +357,17 @@ fn with_written_moments(mut query: LogicalQuery, options: &[(String, String)]) -
         let form = match ty {
             Type::Date => dates,
             Type::Timestamp | Type::TimestampTz => moments,
+            ty if ty.is_timestamp_of_unit() => moments,
             _ => None,
         };
         let Some(form) = form else { continue };
         let moment = Expr::column(*id, ty);
-        let moment = if ty == Type::Date { coerce::cast(moment, Type::Timestamp) } else { moment };
+        let moment = match ty {
+            Type::Date => coerce::cast(moment, Type::Timestamp),
+            ty => coerce::cast(moment, ty.in_microseconds()),
+        };
         let mut arguments = vec![moment, Expr::literal(Value::text(form), Type::Text)];
-        arguments.extend(zones::session().filter(|_| ty == Type::TimestampTz));
+        arguments.extend(zones::session().filter(|_| ty.in_microseconds() == Type::TimestampTz));
         let written = query.columns.add(name.as_str(), Type::Text, nullable);
         made.push((written, call("strftime", arguments, Type::Text)));
         *id = written;

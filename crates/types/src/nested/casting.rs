@@ -1,7 +1,9 @@
 //! Casts between nested types: element by element, a struct's fields by name where names agree, else by position. A
-//! struct becomes a map of its names; there are no other casts between the kinds.
+//! struct becomes a map of its names, a value a union with a member that takes it (`union`); there are no other casts
+//! between the kinds.
 
 use super::encoding::{self, elements, entries, fields};
+use super::union;
 use crate::{Error, Result, SqlState, Type, Value, cast};
 
 /// For each field of `to`, the place of the field of `from` that becomes it, or `None` for NULL: by name if any name
@@ -53,6 +55,12 @@ pub fn castable(from: Type, to: Type, casts: Casts, plain: &dyn Fn(Type, Type) -
                 named && inner(Type::Text, key) && fields.iter().all(|(_, field)| inner(*field, value))
             })
         }
+        (Type::Union(_), Type::Union(_)) => {
+            let (from, to) = (from.members().unwrap_or_default(), to.members().unwrap_or_default());
+            union::matched_members(from, to)
+                .is_some_and(|places| from.iter().zip(places).all(|((_, ty), at)| inner(*ty, to[at].1)))
+        }
+        (_, Type::Union(_)) => union::member_for(from, to).is_some(),
         _ if from.is_nested() && to.is_nested() => false,
         _ => plain(from, to),
     }
@@ -131,6 +139,18 @@ fn push(bytes: &[u8], from: Type, to: Type, lenient: bool, out: &mut Vec<u8>) ->
                 keys.push(key);
             }
             out.push(encoding::END);
+        }
+        (Type::Union(_), Type::Union(_)) => {
+            let (own, members) = (from.members().unwrap_or_default(), to.members().unwrap_or_default());
+            let places = union::matched_members(own, members).ok_or_else(|| no_cast(from, to))?;
+            let (tag, member, value) = union::member_of(from, bytes).ok_or_else(|| no_cast(from, to))?;
+            let (_, wanted) = members[places[tag]];
+            out.push(places[tag] as u8);
+            slot(value, member, wanted, lenient, out)?;
+        }
+        (_, Type::Union(_)) => {
+            let made = union::of_value(&Value::Bytes(bytes.into()), from, to, lenient)?;
+            out.extend_from_slice(made.as_bytes().unwrap_or_default());
         }
         _ => return Err(no_cast(from, to)),
     }

@@ -4,6 +4,7 @@
 //! slot        | 01 payload | 02 |                      a value, or NULL, which is greater than every value
 //! list, map   | slot ... | 00 |                        a map's slots are its keys and values in turn
 //! struct      | slot of each field |
+//! union       | place of the member, a byte | its slot |
 //! text, bytes | 00 as 00 FF | 00 00 |
 //! boolean, integers, decimals, dates, times: big endian, sign bit flipped; floats: order of `compare_f64`
 //! ```
@@ -162,6 +163,10 @@ pub fn skip(ty: Type, bytes: &[u8], at: usize) -> Option<usize> {
                 at = skip_slot(*field, bytes, at)?;
             }
             Some(at)
+        }
+        Type::Union(_) => {
+            let (_, member) = ty.members()?.get(usize::from(*bytes.get(at)?))?;
+            skip_slot(*member, bytes, at + 1)
         }
         plain => {
             let end = match plain.physical() {

@@ -1,4 +1,4 @@
-//! Nested types: LIST, STRUCT and MAP, to any depth up to `NESTING_MAX`; and the labels of ENUM (`enums`), which are kept
+//! Nested types: LIST, STRUCT, MAP and UNION, to any depth up to `NESTING_MAX`; and the labels of ENUM (`enums`), which are kept
 //! in the same way.
 //!
 //! A nested type is a number in `Type`, which thereby stays eight bytes that are copied; what the number stands for is
@@ -12,6 +12,7 @@ mod casting;
 pub mod encoding;
 pub(crate) mod names;
 mod text;
+pub mod union;
 
 pub use casting::{Casts, cast_nested, castable, matched_fields};
 pub use text::{format, parse};
@@ -60,6 +61,8 @@ pub enum Shape {
     Struct(Vec<(String, Type)>),
     /// The types of key and value.
     Map(Type, Type),
+    /// Names and types of the alternatives, in order.
+    Union(Vec<(String, Type)>),
     /// Its name, where CREATE TYPE gave one, and its labels, in order.
     Enum { name: Option<String>, labels: Vec<String> },
 }
@@ -102,7 +105,9 @@ fn known() -> &'static RwLock<HashMap<u32, &'static Nested>> {
 fn intern(shape: Shape) -> Result<NestedId> {
     let depth = 1 + match &shape {
         Shape::List(element) | Shape::Vector(element) => element.nesting(),
-        Shape::Struct(fields) => fields.iter().map(|(_, ty)| ty.nesting()).max().unwrap_or(0),
+        Shape::Struct(fields) | Shape::Union(fields) => {
+            fields.iter().map(|(_, ty)| ty.nesting()).max().unwrap_or(0)
+        }
         Shape::Map(key, value) => key.nesting().max(value.nesting()),
         Shape::Enum { .. } => 0,
     };
@@ -141,7 +146,9 @@ fn hash(shape: &Shape) -> u32 {
         }
     };
     let mut add_type = |ty: Type| match ty {
-        Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Enum(id) => add(&id.0.to_le_bytes()),
+        Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Union(id) | Type::Enum(id) => {
+            add(&id.0.to_le_bytes());
+        }
         other => add(other.sql_name().as_bytes()),
     };
     match shape {
@@ -158,14 +165,14 @@ fn hash(shape: &Shape) -> u32 {
             add_type(*value);
             add(b"map");
         }
-        Shape::Struct(fields) => {
+        Shape::Struct(fields) | Shape::Union(fields) => {
             for (_, ty) in fields {
                 add_type(*ty);
             }
             for (name, _) in fields {
                 add(name.as_bytes());
             }
-            add(b"struct");
+            add(if matches!(shape, Shape::Struct(_)) { b"struct" } else { b"union" });
         }
         Shape::Enum { name, labels } => {
             labels.iter().for_each(|label| add(label.as_bytes()));
@@ -199,9 +206,9 @@ impl Type {
     pub fn is_vector(self) -> bool {
         matches!(self, Type::List(id) if matches!(id.get().shape, Shape::Vector(_)))
     }
-    /// Whether the type is LIST, STRUCT or MAP; ENUM is not nested.
+    /// Whether the type is LIST, STRUCT, MAP or UNION; ENUM is not nested.
     pub fn is_nested(self) -> bool {
-        matches!(self, Type::List(_) | Type::Struct(_) | Type::Map(_))
+        matches!(self, Type::List(_) | Type::Struct(_) | Type::Map(_) | Type::Union(_))
     }
     /// The type of a list's elements; `None` for other types.
     pub fn element(self) -> Option<Type> {
@@ -230,7 +237,7 @@ impl Type {
     /// Levels of nesting; 0 for a plain type and for an ENUM.
     pub fn nesting(self) -> u32 {
         match self {
-            Type::List(id) | Type::Struct(id) | Type::Map(id) => id.get().depth,
+            Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Union(id) => id.get().depth,
             _ => 0,
         }
     }
@@ -240,6 +247,7 @@ impl Type {
             || match self {
                 Type::List(_) => self.element().is_some_and(|e| e.holds(wanted)),
                 Type::Struct(_) => self.fields().unwrap_or_default().iter().any(|(_, t)| t.holds(wanted)),
+                Type::Union(_) => self.members().unwrap_or_default().iter().any(|(_, t)| t.holds(wanted)),
                 Type::Map(_) => self.entry().is_some_and(|(k, v)| k.holds(wanted) || v.holds(wanted)),
                 _ => false,
             }
@@ -254,6 +262,9 @@ impl Type {
             Type::Map(_) => {
                 self.entry().map(|(k, v)| Type::map(k.with_leaves(change), v.with_leaves(change)))
             }
+            Type::Union(_) => self.members().map(|members| {
+                Type::union(members.iter().map(|(n, t)| (n.clone(), t.with_leaves(change))).collect())
+            }),
             leaf => return change(leaf),
         };
         // The same shape is no deeper than before.
@@ -272,8 +283,12 @@ impl Type {
                 format!("MAP({}, {})", key.sql_name(), value.sql_name())
             }
             _ => {
-                let mut name = String::from("STRUCT(");
-                for (at, (field, ty)) in self.fields().unwrap_or_default().iter().enumerate() {
+                let (word, parts) = match self.members() {
+                    Some(members) => ("UNION(", members),
+                    None => ("STRUCT(", self.fields().unwrap_or_default()),
+                };
+                let mut name = String::from(word);
+                for (at, (field, ty)) in parts.iter().enumerate() {
                     if at > 0 {
                         name.push_str(", ");
                     }

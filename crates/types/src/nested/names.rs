@@ -23,6 +23,13 @@ pub(crate) fn from_name(name: &str, depth: u32) -> Option<Type> {
             });
             Type::structure(fields.collect::<Option<_>>()?).ok()
         }
+        "UNION" => {
+            let members = parts(inner)?.into_iter().map(|part| {
+                let (name, ty) = field(part.trim())?;
+                Some((name, from_name(ty, depth + 1)?))
+            });
+            Type::union(members.collect::<Option<_>>()?).ok()
+        }
         "MAP" => match parts(inner)?.as_slice() {
             [key, value] => Type::map(from_name(key, depth + 1)?, from_name(value, depth + 1)?).ok(),
             _ => None,
@@ -91,6 +98,8 @@ mod tests {
             "MAP(TEXT, STRUCT(a DECIMAL(10,2), b DATE[])[])",
             "STRUCT(\"A b\" TEXT, \"c,\"\"d(\" JSON)",
             "BIGINT[][]",
+            "UNION(num INTEGER, str TEXT)[]",
+            "MAP(TEXT, TIMESTAMP_NS)",
         ] {
             let ty = Type::from_sql_name(name).unwrap_or_else(|| panic!("{name}"));
             assert_eq!(ty.sql_name(), name);

@@ -1,15 +1,19 @@
 //! Nested values as text, and read from it: `[1, NULL]`, `{'a': 1, 'b': x}`, `{key=value}`, `(1, x)` for a row
 //! without names. Values inside are quoted if they could be taken for something else. Lists are also read in
-//! PostgreSQL's form, `{1,2}`.
+//! PostgreSQL's form, `{1,2}`. A union is its member's value, and is read as the member that takes a text.
 //!
 //! What `format` writes, `parse` reads back. The reader goes over the bytes once and follows the type, not the text,
 //! so that its recursion is bounded by the type's depth. Callers go through `cast`.
 
 use super::encoding::{self, elements, entries, fields};
+use super::union;
 use crate::{Error, Result, SqlState, Type, Value, cast};
 
 /// The text of a nested value of type `ty`, as casts to text and clients show it.
 pub fn format(bytes: &[u8], ty: Type) -> String {
+    if let Some((_, member, slot)) = union::member_of(ty, bytes) {
+        return cast::format_value(&encoding::slot_value(slot, member), member);
+    }
     let mut out = String::new();
     push(bytes, ty, &mut out);
     out
@@ -18,6 +22,7 @@ pub fn format(bytes: &[u8], ty: Type) -> String {
 fn push(bytes: &[u8], ty: Type, out: &mut String) {
     let item = |slot: Option<&[u8]>, ty: Type, out: &mut String| match slot {
         None => out.push_str("NULL"),
+        Some(payload) if matches!(ty, Type::Union(_)) => push(payload, ty, out),
         Some(payload) if ty.is_nested() => push(payload, ty, out),
         Some(payload) => {
             let shown = cast::format_value(&encoding::value_of(payload, ty), ty);
@@ -32,6 +37,11 @@ fn push(bytes: &[u8], ty: Type, out: &mut String) {
                     out.push(' ');
                 }
                 item(slot, element, out);
+            }
+        }
+        Type::Union(_) => {
+            if let Some((_, member, slot)) = union::member_of(ty, bytes) {
+                item(slot, member, out);
             }
         }
         Type::List(_) => {
@@ -102,6 +112,9 @@ fn push_quoted(text: &str, out: &mut String) {
 /// Reads a nested value of type `ty`. If `lenient`, values inside that do not fit their type become NULL; malformed
 /// text is an error in any case.
 pub fn parse(text: &str, ty: Type, lenient: bool) -> Result<Value> {
+    if matches!(ty, Type::Union(_)) {
+        return union::of_value(&Value::text(text), Type::Text, ty, lenient);
+    }
     let mut reader = Reader { text, at: 0, ty, lenient };
     let mut out = Vec::new();
     reader.nested(ty, &mut out)?;
@@ -273,7 +286,8 @@ impl Reader<'_> {
     /// Reads one value up to a separator in `ends`, and appends its slot.
     fn slot(&mut self, ty: Type, ends: &[u8], out: &mut Vec<u8>) -> Result<()> {
         self.blanks();
-        if ty.is_nested() && matches!(self.peek(), Some(b'[' | b'{' | b'(')) {
+        let is_union = matches!(ty, Type::Union(_));
+        if ty.is_nested() && !is_union && matches!(self.peek(), Some(b'[' | b'{' | b'(')) {
             out.push(encoding::VALUE);
             return self.nested(ty, out);
         }
@@ -282,7 +296,7 @@ impl Reader<'_> {
             out.push(encoding::NULL);
             return Ok(());
         }
-        if ty.is_nested() && !item.quoted {
+        if ty.is_nested() && !is_union && !item.quoted {
             if self.lenient {
                 out.push(encoding::NULL);
                 return Ok(());

@@ -187,8 +187,9 @@ fn castable(from: Type, to: Type) -> bool {
 fn castable_plain(from: Type, to: Type) -> bool {
     use Type as T;
     coerce::assignable(from, to)
-        || from.is_text()
+        || (from.is_text() && !matches!(to, T::Union(_)))
         || matches!((from, to), (T::Date, T::Timestamp | T::TimestampTz) | (T::Enum(_), T::Enum(_)))
+        || (from.is_text() && types::nested::union::member_for(from, to).is_some())
         || (from.is_bits() && to.is_integer())
         || (from.is_integer() && matches!(to, T::Bit(_)))
         || (from == T::Boolean && to.is_integer())

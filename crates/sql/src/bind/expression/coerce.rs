@@ -105,7 +105,14 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
         // What one type of labels has, another may lack: they meet as texts.
         (T::Enum(_), T::Enum(_)) => T::Text,
         (T::Enum(_), other) | (other, T::Enum(_)) if other.is_text() => T::Text,
-        (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
+        // The finer unit; a date is in every one of them.
+        _ if a.timestamp_unit_nanos().is_some() && b.timestamp_unit_nanos().is_some() => {
+            if a.timestamp_unit_nanos() < b.timestamp_unit_nanos() { a } else { b }
+        }
+        (T::Date, o) | (o, T::Date) if o.timestamp_unit_nanos().is_some() => o,
+        (T::TimestampTz, T::TimestampTzNs) | (T::TimestampTzNs, T::TimestampTz) => T::TimestampTzNs,
+        (T::TimestampS | T::TimestampMs, T::TimestampTz)
+        | (T::TimestampTz, T::TimestampS | T::TimestampMs) => T::TimestampTz,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         _ => return common_nested(a, b),
     })
@@ -114,6 +121,9 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
 /// The common type of lists, structs and maps: that of what is inside. Structs have the same fields, or one has none
 /// that are named.
 fn common_nested(a: Type, b: Type) -> Option<Type> {
+    if matches!(a, Type::Union(_)) || matches!(b, Type::Union(_)) {
+        return [(a, b), (b, a)].into_iter().find(|(from, to)| widens(*from, *to)).map(|(_, to)| to);
+    }
     if let (Some(x), Some(y)) = (a.element(), b.element()) {
         return Type::list(common_type(x, y)?).ok();
     }
@@ -198,6 +208,14 @@ pub(crate) fn implicit(bound: Bound, to: Type, text: &str) -> Result<Option<Expr
     Ok((widens(from, to)).then(|| cast(bound.expr, to)))
 }
 
+/// A timestamp of another unit as TIMESTAMP, in whose unit operators and functions count; others unchanged.
+pub(crate) fn in_microseconds(bound: Bound) -> Bound {
+    match bound.ty().is_timestamp_of_unit() {
+        true => Bound { expr: cast(bound.expr.clone(), bound.ty().in_microseconds()), ..bound },
+        false => bound,
+    }
+}
+
 /// A value of an enum as its label, for operators of texts.
 pub(crate) fn labels_as_text(bound: Bound) -> Bound {
     match bound.ty() {
@@ -211,12 +229,20 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
     use Type as T;
     match (from, to) {
         _ if from == to => true,
+        (_, T::Union(_)) => types::nested::castable(from, to, Casts::Implicit, &widens),
         _ if from.is_integer() && to.is_integer() => to.holds_integers_of(from),
         _ if from.is_integer() => to.is_float() || to.is_decimal(),
         _ if from.is_reg() => to.is_oid() || to == T::BigInt,
         (T::Decimal { .. }, T::Decimal { .. } | T::Real | T::Double) => true,
         (T::Real, T::Double) => true,
         (T::Date, T::Timestamp | T::TimestampTz) | (T::Timestamp, T::TimestampTz) => true,
+        (T::Date, to) if to.timestamp_unit_nanos().is_some() => true,
+        // Functions take every unit as microseconds.
+        _ if from.is_timestamp_of_unit() => {
+            to == from.in_microseconds()
+                || to.timestamp_unit_nanos().is_some_and(|unit| Some(unit) < from.timestamp_unit_nanos())
+        }
+        (T::Timestamp, T::TimestampNs) | (T::TimestampTz, T::TimestampTzNs) => true,
         (T::IntervalYearMonth | T::IntervalDayTime, T::Interval) => true,
         _ if from.is_nested() && to.is_nested() => {
             types::nested::castable(from, to, Casts::Implicit, &widens)
@@ -240,6 +266,8 @@ pub(crate) fn assignable(from: Type, to: Type) -> bool {
         || (from.is_bits() && to.is_bits())
         // Files have none of these types, and hold them as texts.
         || (from.is_text() && (to.is_bits() || matches!(to, T::Enum(_) | T::TimeTz)))
+        || (from.is_timestamp_of_unit() && assignable(from.in_microseconds(), to))
+        || (to.is_timestamp_of_unit() && !from.is_text() && assignable(from, to.in_microseconds()))
         || (from.is_nested()
             && to.is_nested()
             && types::nested::castable(from, to, Casts::Implicit, &assignable))

@@ -5,7 +5,7 @@ use syntax::Span;
 use types::nested::encoding;
 use types::{Error, Result, SqlState, Type, Value, units};
 
-use crate::bind::expression::coerce::{Bound, cast};
+use crate::bind::expression::coerce::{self, Bound, cast};
 use crate::bind::expression::{ExprBinder, zones};
 use crate::bind::function::own;
 use crate::bind::nested;
@@ -35,6 +35,7 @@ impl ExprBinder<'_, '_> {
         if moment.is_null() {
             return Ok(crate::bind::null_of(Type::Double));
         }
+        let moment = coerce::in_microseconds(moment);
         let known = matches!(moment.ty(), Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time);
         if moment.untyped || !(known || moment.ty().is_interval()) {
             if moment.ty() == Type::TimeTz {

@@ -9,7 +9,7 @@ use syntax::Span;
 use syntax::tree::{self, Expr as Ast};
 use types::{Error, Result, SqlState, Type, Value, units};
 
-use crate::bind::expression::coerce::{Bound, cast};
+use crate::bind::expression::coerce::{self, Bound, cast};
 use crate::bind::expression::{ExprBinder, fold, literal, operator, zones};
 use crate::bind::function::{own as own_call, own};
 use crate::bind::refusal;
@@ -117,6 +117,7 @@ impl<'a> ExprBinder<'_, 'a> {
     /// A field, by its name, of a date, timestamp, time or interval.
     pub(crate) fn extract_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
         let text = self.binder.text;
+        let value = coerce::in_microseconds(value);
         let value = Bound { expr: crate::bind::expression::intervals::bare(value.expr), ..value };
         let ty = value.ty();
         let is_day = matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);

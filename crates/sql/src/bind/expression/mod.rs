@@ -433,7 +433,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             names[count..].iter().try_fold(
                 (self.binder.columns.get(id).ty, String::new()),
                 |(ty, _), name| {
-                    let known = ty.fields()?;
+                    let known = ty.fields().or(ty.members())?;
                     let at = name.position(known.iter().map(|(own, _)| own.as_str()), "field").ok()??;
                     let (own, ty) = &known[at];
                     Some((*ty, own.clone()))

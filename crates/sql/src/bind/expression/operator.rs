@@ -8,7 +8,7 @@ use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Comparison, Error, Result, SqlState, Type, Value, decimal};
 
 use crate::bind::expression::coerce::{
-    Bound, as_decimal, cast, common_type, digits_needed, labels_as_text, read_literal,
+    Bound, as_decimal, cast, common_type, digits_needed, in_microseconds, labels_as_text, read_literal,
 };
 use crate::bind::expression::{fold, intervals, zones};
 use crate::place;
@@ -217,6 +217,7 @@ fn node(op: Arithmetic, left: Expr, right: Expr, ty: Type) -> Expr {
 /// Arithmetic on numbers, dates, times and intervals; an error for other types.
 pub(crate) fn arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) -> Result<Expr> {
     let span = left.span.to(right.span);
+    let (left, right) = (in_microseconds(left), in_microseconds(right));
     let (left, right) = settle_arithmetic(op, left, right, text)?;
     let (lt, rt) = (left.ty, right.ty);
     if lt == Type::Null && rt == Type::Null {

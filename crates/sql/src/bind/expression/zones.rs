@@ -52,10 +52,10 @@ pub(crate) fn on_the_clock(expr: Expr) -> Expr {
 }
 
 fn holds_instants(ty: Type) -> bool {
-    ty == Type::TimestampTz
+    matches!(ty, Type::TimestampTz | Type::TimestampTzNs)
         || ty.element().is_some_and(holds_instants)
         || ty.entry().is_some_and(|(key, value)| holds_instants(key) || holds_instants(value))
-        || ty.fields().is_some_and(|fields| fields.iter().any(|(_, ty)| holds_instants(*ty)))
+        || ty.fields().or(ty.members()).is_some_and(|parts| parts.iter().any(|(_, ty)| holds_instants(*ty)))
 }
 
 /// The value with its instants, nested ones too, as the texts that they are in the session's zone: for functions that
@@ -77,6 +77,10 @@ fn in_texts(ty: Type) -> Result<Type> {
     }
     if let Some((key, value)) = ty.entry() {
         return Type::map(in_texts(key)?, in_texts(value)?);
+    }
+    if let Some(members) = ty.members() {
+        let named = |(name, ty): &(_, Type)| Ok((String::clone(name), in_texts(*ty)?));
+        return Type::union(members.iter().map(named).collect::<Result<_>>()?);
     }
     match ty.fields() {
         Some(fields) => {

@@ -109,6 +109,10 @@ impl<'a> Binder<'a> {
             *step = types::cast::cast_value(step, *ty, Type::Interval)?;
             *ty = Type::Interval;
         }
+        for (value, ty) in given.iter_mut().filter(|(_, ty)| ty.is_timestamp_of_unit()) {
+            *value = types::cast::cast_value(value, *ty, ty.in_microseconds())?;
+            *ty = ty.in_microseconds();
+        }
         let types: Vec<Type> = given.iter().map(|(_, ty)| *ty).collect();
         let whole = |at: usize| given.get(at).and_then(|(value, _)| value.as_i128());
         let is_moment = |ty: &Type| matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);

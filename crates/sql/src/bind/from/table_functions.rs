@@ -10,6 +10,7 @@ use plan::file::{MORE_FILES, READER};
 use plan::{Expr, LogicalPlan, ScanSource, Series};
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
+use types::nested::encoding::{elements, slot_value};
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::expression::{Clause, ExprBinder};
@@ -58,6 +59,14 @@ impl<'a> Binder<'a> {
                     self.count_instance()?;
                     return Ok((self.bind_text(function.clone(), text, span)?, function));
                 }
+                if function == "query" {
+                    self.count_instance()?;
+                    return Ok((self.query_of_text(arguments, span)?, function));
+                }
+                if function == "query_table" {
+                    self.count_instance()?;
+                    return Ok((self.tables_by_name(arguments, span)?, function));
+                }
                 if function == "repeat" {
                     return Ok((self.repeated_row(arguments, span)?, function));
                 }
@@ -86,6 +95,60 @@ impl<'a> Binder<'a> {
                 Err(self.error_at(error, span))
             }
         }
+    }
+
+    /// `query(text)`: the rows of the query that a constant text is.
+    fn query_of_text(&mut self, arguments: &'a [tree::Argument], span: Span) -> Result<Relation> {
+        let given = self.positional(arguments).ok();
+        let value = match given.as_deref() {
+            Some([text]) => Some(self.constant(text)?.0),
+            _ => None,
+        };
+        let Some(text) = value.as_ref().and_then(Value::as_text) else {
+            let error = Error::new(SqlState::UndefinedFunction, "table function query takes a constant text")
+                .with_hint("write FROM query('SELECT 1')");
+            return Err(self.error_at(error, span));
+        };
+        let text = text.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+        self.bind_text("query".into(), text.into(), span)
+    }
+
+    /// `query_table(name or list of names, by_name)`: the rows of the tables, one after the other.
+    fn tables_by_name(&mut self, arguments: &'a [tree::Argument], span: Span) -> Result<Relation> {
+        let wrong = |binder: &Self| {
+            let message = "table function query_table takes the name of a table or a list of names";
+            let error = Error::new(SqlState::UndefinedFunction, message)
+                .with_hint("write FROM query_table('t') or FROM query_table(['t', 'u'])");
+            binder.error_at(error, span)
+        };
+        let given = self.positional(arguments).ok();
+        let (tables, by_name) = match given.as_deref() {
+            Some([tables]) => (*tables, false),
+            Some([tables, by_name]) => {
+                let (by_name, _) = self.constant(by_name)?;
+                (*tables, by_name.as_bool().ok_or_else(|| wrong(self))?)
+            }
+            _ => return Err(wrong(self)),
+        };
+        let (value, ty) = self.constant(tables)?;
+        let names: Vec<Value> = match (ty.element(), value.as_bytes()) {
+            (Some(element), Some(bytes)) => {
+                elements(ty, bytes).map(|slot| slot_value(slot, element)).collect()
+            }
+            _ => vec![value],
+        };
+        let mut queries = Vec::with_capacity(names.len());
+        for name in &names {
+            let Some(name) = name.as_text().filter(|_| !ty.is_json()) else { return Err(wrong(self)) };
+            // A point stands between a schema and its table.
+            let path: Vec<String> = name.split('.').map(types::quote::name).collect();
+            queries.push(format!("FROM {}", path.join(".")));
+        }
+        if queries.is_empty() {
+            return Err(wrong(self));
+        }
+        let union = if by_name { " UNION ALL BY NAME " } else { " UNION ALL " };
+        self.bind_text("query_table".into(), queries.join(union), span)
     }
 
     /// `repeat(value, count)`: a column of so many rows with that value.

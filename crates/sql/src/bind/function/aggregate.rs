@@ -711,6 +711,10 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             // Between two moments lies another; between two days, too.
             if matches!(function, A::QuantileCont { .. }) {
                 match from {
+                    from if from.is_timestamp_of_unit() => {
+                        let ty = from.in_microseconds();
+                        return Ok((cast(bound.expr, ty), ty));
+                    }
                     Type::Date => return Ok((cast(bound.expr, Type::Timestamp), Type::Timestamp)),
                     // Between two intervals lies one of days and times; months have no fixed length.
                     Type::Interval => {

@@ -113,7 +113,7 @@ const WINDOWS: [&str; 11] = [
 ];
 
 /// Functions that stand in FROM, macros and functions that list the catalog excluded.
-pub(crate) const TABLE_FUNCTIONS: [&str; 36] = [
+pub(crate) const TABLE_FUNCTIONS: [&str; 38] = [
     "json_to_record",
     "json_to_recordset",
     "jsonb_to_record",
@@ -124,6 +124,8 @@ pub(crate) const TABLE_FUNCTIONS: [&str; 36] = [
     "string_to_table",
     "range",
     "repeat",
+    "query",
+    "query_table",
     "unnest",
     "json_each",
     "json_each_text",

@@ -9,12 +9,12 @@ use std::rc::Rc;
 
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast};
-use types::{Error, Field, Result, SqlState};
+use types::{Error, Field, Result, SqlState, Type};
 
 use plan::Expr;
 
 use crate::bind::expression::coerce::{self, Bound};
-use crate::bind::expression::{Clause, ExprBinder, operator};
+use crate::bind::expression::{Clause, ExprBinder, casts, operator};
 use crate::bind::function::arguments;
 use crate::bind::scope::{Entry, Scope};
 use crate::bind::{Binder, Relation, stack};
@@ -167,6 +167,11 @@ impl<'a> Binder<'a> {
             return Err(self.error_at(error, span));
         }
         crate::bind::check_depth(&bound.expr)?;
+        // A number is true unless it is 0, as where it is cast.
+        let bound = match bound.ty().is_numeric() {
+            true => Bound::typed(casts::explicit_cast(bound, Type::Boolean, false)?, span),
+            false => bound,
+        };
         Ok(crate::bind::expression::fold::fold(operator::condition(bound, "CHECK", self.text)?))
     }
 

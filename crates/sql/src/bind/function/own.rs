@@ -156,6 +156,10 @@ fn matching(name: &str, arguments: &[Bound]) -> Option<&'static Signature> {
 /// The call, where a function of ours takes these arguments.
 pub(crate) fn call(name: &str, arguments: &[Bound], text: &str) -> Result<Option<Expr>> {
     let Some(signature) = matching(name, arguments) else {
+        if functions::named(name).is_some() && arguments.iter().any(|a| a.ty().is_timestamp_of_unit()) {
+            let plain: Vec<Bound> = arguments.iter().cloned().map(coerce::in_microseconds).collect();
+            return call(name, &plain, text);
+        }
         return match on_the_clock(name, arguments) {
             Some(readings) => call(name, &readings, text),
             None => Ok(None),

@@ -11,7 +11,7 @@ pub(crate) mod paths;
 use plan::{Expr, ExprKind};
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
-use types::nested::encoding;
+use types::nested::{encoding, union};
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::expression::coerce::{self, Bound, cast};
@@ -158,6 +158,16 @@ impl<'a> ExprBinder<'_, 'a> {
             let key = crate::bind::function::json_calls::key(name);
             return Ok(Bound::typed(call("json_extract", vec![of.expr, key], ty), span));
         }
+        if let Some(members) = ty.members() {
+            return match union::place_of(members, name) {
+                Some(at) => Ok(Bound::typed(member(of.expr, at), of.span)),
+                None => {
+                    let message = format!("the union {ty} has no member \"{name}\"");
+                    let error = Error::new(SqlState::UndefinedColumn, message);
+                    Err(self.at(with_nearest(error, name, members), span))
+                }
+            };
+        }
         let Some(fields) = ty.fields() else {
             let error = Error::new(
                 SqlState::WrongObjectType,
@@ -171,11 +181,7 @@ impl<'a> ExprBinder<'_, 'a> {
             None => {
                 let error =
                     Error::new(SqlState::UndefinedColumn, format!("the struct {ty} has no field \"{name}\""));
-                let error = match nearest(name, fields.iter().map(|(own, _)| own.as_str())) {
-                    Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
-                    None => error,
-                };
-                Err(self.at(error, span))
+                Err(self.at(with_nearest(error, name, fields), span))
             }
         }
     }
@@ -198,7 +204,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 let (map, key) = self.with_key(of, index, key)?;
                 call("map_extract_value", vec![map, key], value)
             }
-            Type::Struct(_) => return self.struct_part(of, index),
+            Type::Struct(_) | Type::Union(_) => return self.struct_part(of, index),
             Type::Json | Type::Jsonb => {
                 let step = if index.ty().is_integer() { cast(index.expr, Type::BigInt) } else { index.expr };
                 call("json_extract", vec![of.expr, step], ty)
@@ -235,7 +241,15 @@ impl<'a> ExprBinder<'_, 'a> {
             _ => {
                 let error = Error::new(
                     SqlState::UndefinedColumn,
-                    format!("a struct of {} fields is read by a constant name or number", fields.len()),
+                    match of.ty().members() {
+                        Some(_) => "a union's member is read by a constant name".to_owned(),
+                        None => {
+                            format!(
+                                "a struct of {} fields is read by a constant name or number",
+                                fields.len()
+                            )
+                        }
+                    },
                 )
                 .with_hint("write s.name or s['name']");
                 Err(self.at(error, index.span))
@@ -368,6 +382,25 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
+    /// `union_value(name := value)`: a union of one member.
+    fn union_value(&mut self, arguments: &'a [tree::Argument], span: Span) -> Result<Bound> {
+        let [argument] = arguments else {
+            return Err(self.no_union(span));
+        };
+        let Some((member, value)) = arguments::named(argument) else {
+            return Err(self.no_union(span));
+        };
+        let value = self.bind(value)?.settled();
+        let ty = Type::union(vec![(folded(member), value.ty)]).map_err(|e| self.at(e, span))?;
+        Ok(Bound::typed(fold::fold(call("union_value", vec![value], ty)), span))
+    }
+
+    fn no_union(&self, span: Span) -> Error {
+        let error = Error::new(SqlState::UndefinedFunction, "union_value takes one named value")
+            .with_hint("write union_value(member := value)");
+        self.at(error, span)
+    }
+
     /// A call whose arguments are named or a lambda; `None` for other functions.
     pub(crate) fn special_call(
         &mut self,
@@ -377,6 +410,9 @@ impl<'a> ExprBinder<'_, 'a> {
     ) -> Result<Option<Bound>> {
         if let Some(function) = takes_lambda(name) {
             return self.lambda_call(function, arguments, span).map(Some);
+        }
+        if name == "union_value" {
+            return self.union_value(arguments, span).map(Some);
         }
         if !matches!(name, "struct_pack" | "struct_insert" | "struct_update" | "row") {
             return Ok(None);
@@ -567,6 +603,21 @@ impl<'a> ExprBinder<'_, 'a> {
             None => self.at(e, span),
         })
     }
+}
+
+/// The error with the name that is nearest to the one that is not there.
+fn with_nearest(error: Error, name: &str, parts: &[(String, Type)]) -> Error {
+    match nearest(name, parts.iter().map(|(own, _)| own.as_str())) {
+        Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+        None => error,
+    }
+}
+
+/// The value of a union's member `at`, NULL where the union has another one.
+pub(crate) fn member(of: Expr, at: usize) -> Expr {
+    let ty = of.ty.members().and_then(|m| m.get(at)).map_or(Type::Null, |(_, ty)| *ty);
+    let number = Expr::literal(Value::I64(at as i64), Type::BigInt);
+    fold::fold(call("union_extract", vec![of, number], ty))
 }
 
 /// Field `at` of a struct.

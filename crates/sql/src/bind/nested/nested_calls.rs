@@ -11,7 +11,7 @@ use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::expression::coerce::{self, Bound, cast};
-use crate::bind::expression::{ExprBinder, literal, zones};
+use crate::bind::expression::{ExprBinder, fold, literal, zones};
 use crate::bind::nested::{call, list_of};
 
 /// Every name that is known here, for lists of functions and "did you mean".
@@ -218,6 +218,9 @@ pub(crate) const NAMES: &[&str] = &[
     "struct_pack",
     "to_json",
     "to_jsonb",
+    "union_extract",
+    "union_tag",
+    "union_value",
     "unnest",
 ];
 
@@ -677,6 +680,14 @@ impl Call<'_, '_, '_> {
             ("cardinality" | "len" | "length", 1, Some(_)) => call("map_length", vec![first()], Type::BigInt),
             ("struct_extract" | "struct_extract_at", 2, _) if of.fields().is_some() => {
                 self.binder.struct_part(self.argument(0), self.argument(1))?.expr
+            }
+            ("struct_extract" | "union_extract", 2, _) if of.members().is_some() => {
+                self.binder.struct_part(self.argument(0), self.argument(1))?.expr
+            }
+            ("union_tag", 1, _) => {
+                let Some(members) = of.members() else { return Ok(None) };
+                let names = members.iter().map(|(name, _)| name.clone()).collect();
+                fold::fold(call("union_tag", vec![first()], Type::enumeration(None, names)?))
             }
             ("struct_keys", 1, _) => {
                 let Some(fields) = of.fields() else { return Ok(None) };

@@ -158,7 +158,10 @@ impl<'a> ExprBinder<'_, 'a> {
                 // A column that has no fields is not what stands before a point.
                 Ok(Some(bound))
                     if count < owned.len()
-                        && !matches!(bound.ty(), Type::Struct(_) | Type::Json | Type::Jsonb) => {}
+                        && !matches!(
+                            bound.ty(),
+                            Type::Struct(_) | Type::Union(_) | Type::Json | Type::Jsonb
+                        ) => {}
                 Ok(Some(bound)) => return self.fields(bound, &names[count..]),
                 Ok(None) => {}
                 Err(error) => first = first.or(Some(error)),
