@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use access::{ObjectKey, Predefined, Privilege, RoleId};
 use catalog::{Snapshot, Table};
 use files::Capability;
 use formats::Environment;
@@ -20,6 +21,9 @@ use plan::{FileSource, Rejects, TableId};
 use types::quote;
 use types::{Error, Result, Schema, Type, Value};
 
+use crate::access::guard::{self, Decision};
+use crate::access::InputFolder;
+use crate::access::objects::{self, AccessView};
 use crate::copy_streams::{StandardStreams, is_pipe};
 use crate::database::Database;
 use crate::mounts::{MAIN, Places, draws};
@@ -51,6 +55,8 @@ pub(crate) struct SessionRelations {
     rejects: Arc<Mutex<RejectTables>>,
     /// What COPY FROM STDIN reads.
     standard: Arc<StandardStreams>,
+    /// Where it is put for roles that may open no files.
+    input: Option<Arc<InputFolder>>,
     /// What nextval has given the session.
     sequences: SequenceValues,
     /// Schemas in which names without one are looked for before the default one.
@@ -96,6 +102,7 @@ impl SessionRelations {
             rejects: Arc::default(),
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
+            input: None,
             passing: AtomicBool::new(false),
         }
     }
@@ -129,7 +136,17 @@ impl SessionRelations {
         self.rejects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// With the folder for what is read of streams where the role may open no files.
+    pub fn with_input_folder(mut self, folder: Arc<InputFolder>) -> Self {
+        self.input = Some(folder);
+        self
+    }
+
     fn temporary_folder(&self) -> std::path::PathBuf {
+        let plain = !self.snapshot.access().is_superuser(self.settings.identity.current);
+        if let Some(folder) = self.input.as_ref().filter(|_| plain) {
+            return folder.made();
+        }
         let folder = self.database.as_ref().map(Database::temp_directory).filter(|folder| !folder.is_empty());
         folder.map_or_else(std::env::temp_dir, std::path::PathBuf::from)
     }
@@ -234,6 +251,7 @@ impl SessionRelations {
             rejects: Arc::default(),
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
+            input: None,
             passing: AtomicBool::new(false),
         }
     }
@@ -296,6 +314,7 @@ impl SessionRelations {
             rejects: self.rejects.clone(),
             sequences: self.sequences.clone(),
             path: Mutex::default(),
+            input: None,
             passing: AtomicBool::new(false),
         };
         let text = format!("SELECT * FROM {}", quote::qualified(schema, name));
@@ -303,6 +322,25 @@ impl SessionRelations {
             Ok(plan::Statement::Query(query)) => Some(result_schema(&query)),
             _ => None,
         }
+    }
+    /// What the session may see of objects and of what others do.
+    pub fn access(&self) -> AccessView<'_> {
+        AccessView::new(&self.snapshot, self.settings.identity)
+    }
+    fn check_system_function(&self, function: &str) -> Result<()> {
+        let (state, identity) = (self.snapshot.access(), self.settings.identity);
+        match guard::system_function(function) {
+            Decision::Everyone | Decision::OwnRows | Decision::OwnQuery | Decision::WhereOpened => Ok(()),
+            Decision::Needs(role) => {
+                crate::access::needs(state, identity, role, &format!("read {function}"))
+            }
+            Decision::Superuser if state.is_superuser(identity.current) => Ok(()),
+            Decision::Superuser => Err(access::denied(format!("permission denied to read {function}"))),
+        }
+    }
+    /// The number of the session that asks.
+    pub fn session_number(&self) -> Option<u64> {
+        self.statement.as_ref().map(|statement| statement.query().session())
     }
     /// Whether what was bound so far would be bound alike again, as long as the snapshot and the settings stay:
     /// nothing was asked of files, of the host program, of the system's state or of the clock.
@@ -401,6 +439,72 @@ impl sql::Relations for SessionRelations {
         // And the database's own after these.
         view.or_else(|| if schema.is_none() { system::view(name) } else { None })
     }
+    fn view_owner(&self, schema: Option<&str>, name: &str) -> Option<(RoleId, (String, String))> {
+        let found = self.schema_of(schema, name);
+        if self.snapshot.find(found.as_deref(), name).is_some() {
+            return None;
+        }
+        self.snapshot.view(found.as_deref(), name)?;
+        match self.snapshot.relation_key(found.as_deref(), name)? {
+            // A view of an attached database has no owner here: whoever reads it needs what it reads.
+            key if objects::is_attached(&self.snapshot, &key) => None,
+            ObjectKey::View(schema, name) => {
+                let key = ObjectKey::View(schema.clone(), name.clone());
+                Some((self.snapshot.access().owner(&key), (schema, name)))
+            }
+            _ => None,
+        }
+    }
+    fn check_use(
+        &self,
+        used: &sql::Used,
+        privilege: Privilege,
+        columns: &[&str],
+        role: Option<RoleId>,
+    ) -> Result<()> {
+        let role = role.unwrap_or(self.settings.identity.current);
+        let state = self.snapshot.access();
+        if state.is_superuser(role) {
+            return Ok(());
+        }
+        match used {
+            sql::Used::Table(id) => {
+                let table = self.table_by_id(*id)?;
+                let place = (&ObjectKey::Table(id.0), table.schema.as_str(), table.name.as_str());
+                objects::check_relation(&self.snapshot, role, place, privilege, columns)
+            }
+            sql::Used::View(schema, name) => {
+                let key = ObjectKey::View(schema.clone(), name.clone());
+                objects::check_relation(&self.snapshot, role, (&key, schema, name), privilege, columns)
+            }
+        }
+    }
+    fn check_macro(&self, schema: Option<&str>, name: &str) -> Result<()> {
+        let own = &self.settings.macros;
+        if schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA) && own.contains_key(name) {
+            return Ok(());
+        }
+        match self.named(schema, name, self.snapshot.macros()) {
+            Some((key, _)) => {
+                let role = self.settings.identity.current;
+                let (home, shown) = self.snapshot.place_of(&key);
+                objects::check_schema(&self.snapshot, role, &home, Privilege::Usage)?;
+                self.snapshot.access().check(role, &ObjectKey::Routine(key.clone()), Privilege::Execute, shown)
+            }
+            None => Ok(()),
+        }
+    }
+    fn check_host_function(&self, name: &str) -> Result<()> {
+        match self.sequences.function(name, self) {
+            // It asks about the sequence that it is given.
+            Some(_) => Ok(()),
+            None => {
+                let what = format!("call function {name} of the host program");
+                let identity = self.settings.identity;
+                crate::access::needs(self.snapshot.access(), identity, Predefined::HostFunctions, &what)
+            }
+        }
+    }
     fn macro_named(&self, schema: Option<&str>, name: &str) -> Vec<sql::MacroInfo> {
         let own = &self.settings.macros;
         if schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA) && own.contains_key(name) {
@@ -479,6 +583,9 @@ impl sql::Relations for SessionRelations {
         Some(self.of_the_moment(object.source.clone()))
     }
     fn system(&self, function: &str) -> Result<Option<sql::SystemRows>> {
+        if system::FUNCTIONS.contains(&function) {
+            self.check_system_function(function)?;
+        }
         self.of_the_moment(system::rows(self, function))
     }
     fn system_of(&self, function: &str, arguments: &[Value]) -> Result<Option<sql::SystemRows>> {
@@ -505,7 +612,10 @@ impl sql::Relations for SessionRelations {
         Some(places.database(name)?.map_or_else(|| places.main.to_owned(), |mounted| mounted.name.clone()))
     }
     fn current_user(&self) -> String {
-        self.settings.role.as_deref().unwrap_or(crate::roles::DEFAULT_ROLE).to_owned()
+        match &self.settings.role {
+            Some(name) => name.to_string(),
+            None => self.snapshot.access().name(self.settings.identity.current),
+        }
     }
     fn search_in(&self, schemas: Vec<String>) -> Vec<String> {
         std::mem::replace(&mut *self.path.lock().unwrap_or_else(PoisonError::into_inner), schemas)

@@ -437,6 +437,8 @@ pub enum Statement {
     Deallocate {
         name: Option<String>,
     },
+    /// Roles, privileges and row policies.
+    Access(Box<crate::access::AccessStatement>),
     /// BEGIN, COMMIT, SAVEPOINT and their kin.
     Transaction(TransactionCommand),
 }

@@ -9,7 +9,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plan::{External, FileFormat, FileSource, TableId};
+use access::{Privilege, RoleId};
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
+
+pub use crate::bind::Used;
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,6 +188,24 @@ pub trait Relations: Sync {
     /// The view of that name; `None` when there is none.
     fn view(&self, _schema: Option<&str>, _name: &str) -> Option<ViewInfo> {
         None
+    }
+    /// The owner of a view, under whose privileges its query runs, and its schema and name; `None` for views that are no
+    /// objects of the database, which run under the session's.
+    fn view_owner(&self, _schema: Option<&str>, _name: &str) -> Option<(RoleId, (String, String))> {
+        None
+    }
+    /// Fails where a role may not do this with these columns of a relation, or without columns with the relation; `None`
+    /// is the session's role.
+    fn check_use(&self, _used: &Used, _privilege: Privilege, _columns: &[&str], _role: Option<RoleId>) -> Result<()> {
+        Ok(())
+    }
+    /// Fails where the session's role may not call the macro of that name.
+    fn check_macro(&self, _schema: Option<&str>, _name: &str) -> Result<()> {
+        Ok(())
+    }
+    /// Fails where the session's role may not call the host's function of that name.
+    fn check_host_function(&self, _name: &str) -> Result<()> {
+        Ok(())
     }
     /// The forms of the macro of that name, which differ in their parameters; empty when there is none.
     fn macro_named(&self, _schema: Option<&str>, _name: &str) -> Vec<MacroInfo> {

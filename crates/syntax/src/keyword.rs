@@ -214,8 +214,6 @@ const FOREIGN_OBJECTS: &[Keyword] = &[
 const FOREIGN_STATEMENTS: &[Keyword] = &[
     Keyword::INSTALL,
     Keyword::LOAD,
-    Keyword::GRANT,
-    Keyword::REVOKE,
     Keyword::LISTEN,
     Keyword::NOTIFY,
     Keyword::UNLISTEN,
@@ -227,7 +225,6 @@ const FOREIGN_STATEMENTS: &[Keyword] = &[
     Keyword::KILL,
     Keyword::REINDEX,
     Keyword::CLUSTER,
-    Keyword::REASSIGN,
     Keyword::UNLOAD,
     Keyword::DO,
     Keyword::FETCH,

@@ -29,6 +29,7 @@ pub mod quote;
 pub mod referential;
 pub mod sample;
 pub mod statistics;
+pub mod size;
 pub mod stop;
 pub mod switch;
 pub mod time_tz;

@@ -64,7 +64,7 @@ impl Session {
             }
             ("write_trace", [id, path]) => {
                 let path = path.as_text()?;
-                trace(id)?.and_then(|trace| written(self.environment.capability(), &trace, path))
+                trace(id)?.and_then(|trace| written(self.environment().capability(), &trace, path))
             }
             ("compare_queries", [first, second]) => {
                 let (first, second) = (trace(first)?, trace(second)?);
@@ -123,7 +123,7 @@ fn explained(trace: &QueryTrace, format: ExplainFormat) -> ResultSet {
 }
 
 fn written(capability: &Capability, trace: &QueryTrace, path: &str) -> Result<ResultSet> {
-    capability.file(path)?;
+    capability.file_to_write(path)?;
     let text = match path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).as_deref() {
         Some("html" | "htm") => trace::html(trace),
         Some("dot" | "gv") => trace::dot(trace),

@@ -21,8 +21,10 @@ pub(crate) mod nested;
 pub(crate) mod query;
 pub(crate) mod refusal;
 mod scope;
+mod uses;
 
 pub use function::external::SETVAL_CALLED;
+pub use uses::Used;
 #[cfg(test)]
 pub(crate) use function::listing::function_names;
 pub use function::listing::functions;
@@ -145,6 +147,8 @@ pub(crate) struct Binder<'a> {
     copies: usize,
     /// What second parts of recursive queries that are being bound read, by number: they run more than once.
     steps: Vec<usize>,
+    /// What is read of which relation.
+    uses: uses::Uses,
     /// While an expression is bound that may hold COLUMNS.
     chosen: Option<query::columns::Chosen<'a>>,
 }
@@ -182,6 +186,7 @@ impl<'a> Binder<'a> {
             fewer: false,
             copies: 1,
             steps: Vec::new(),
+            uses: uses::Uses::default(),
             chosen: None,
         }
     }
@@ -205,6 +210,8 @@ impl<'a> Binder<'a> {
 
     /// The query, once every expression finds its columns in the nodes below it.
     pub fn finish(mut self, mut relation: Relation) -> Result<LogicalQuery> {
+        relation.columns.iter().for_each(|(_, id)| self.mark(*id));
+        self.check_uses()?;
         let common = self.common.iter().map(|query| &query.base);
         if !std::iter::once(&relation.plan)
             .chain(&self.subqueries)
@@ -252,11 +259,6 @@ impl<'a> Binder<'a> {
                 self.columns.add(name, expr.ty, nullable)
             }
         }
-    }
-
-    /// A column as an expression of its type.
-    pub fn column(&self, id: ColumnId) -> Expr {
-        self.columns.expr(id)
     }
 
     /// Whether an expression can be NULL.

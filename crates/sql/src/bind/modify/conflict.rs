@@ -259,6 +259,8 @@ impl<'a> Binder<'a> {
                 (places.into_iter().map(taken).collect(), None)
             }
         };
+        let places: Vec<usize> = assigned.iter().map(|(at, _)| *at).collect();
+        binder.binder.check_write(info, access::Privilege::Update, &places)?;
         let pending = std::mem::take(&mut binder.pending);
         let (attached, found) = self.attach(plan, pending)?;
         plan = attached;
@@ -282,7 +284,7 @@ impl<'a> Binder<'a> {
         for (at, id) in ids.iter().enumerate() {
             let updated = match assigned.iter().find(|(place, _)| *place == at) {
                 Some((_, expr)) => replace(expr.clone(), &found),
-                None => self.column(old[at]),
+                None => self.passed(old[at]),
             };
             let expr = case(vec![(fresh.clone(), self.column(*id))], updated);
             let value = self.new_value(info, at, &expr);

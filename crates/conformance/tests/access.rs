@@ -1,0 +1,11 @@
+//! Roles and what they may do: statements of superusers and plain roles, over one database.
+
+#[path = "access/support.rs"]
+mod support;
+
+#[path = "access/grants.rs"]
+mod grants;
+#[path = "access/lasting.rs"]
+mod lasting;
+#[path = "access/roles.rs"]
+mod roles;
