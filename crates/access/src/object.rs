@@ -191,7 +191,8 @@ fn default_list(owner: RoleId, key: &ObjectKey) -> Vec<AclItem> {
         ObjectKey::Schema(name) if name == "main" || name == "temp" => crate::Privilege::Usage.into(),
         _ => Privileges::of_public(class),
     };
-    let item = |grantee, privileges| AclItem { grantee, grantor: owner, privileges, grantable: Privileges::NONE };
+    let item =
+        |grantee, privileges| AclItem { grantee, grantor: owner, privileges, grantable: Privileges::NONE };
     let own = item(Grantee::Role(owner), Privileges::all_of(class));
     match public.is_empty() {
         true => vec![own],

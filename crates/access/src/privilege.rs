@@ -110,9 +110,7 @@ impl Privileges {
     pub fn all_of(class: Class) -> Privileges {
         use Privilege as P;
         let some: &[P] = match class {
-            Class::Table => {
-                &[P::Select, P::Insert, P::Update, P::Delete, P::Truncate, P::References]
-            }
+            Class::Table => &[P::Select, P::Insert, P::Update, P::Delete, P::Truncate, P::References],
             Class::Column => &[P::Select, P::Insert, P::Update, P::References],
             Class::Sequence => &[P::Select, P::Update, P::Usage],
             Class::Schema => &[P::Usage, P::Create],

@@ -20,8 +20,6 @@ impl RoleId {
 pub struct Limits {
     /// CONNECTION LIMIT: sessions that may be open at once.
     pub connections: Option<u32>,
-    /// STATEMENT LIMIT: statements of the role that run at once; more of them wait.
-    pub statements: Option<u32>,
     /// TIME LIMIT: milliseconds of one statement.
     pub statement_ms: Option<u64>,
     /// MEMORY LIMIT: bytes of one statement.
@@ -107,8 +105,6 @@ pub struct RoleOptions {
     pub valid_until: Option<Option<i64>>,
     /// CONNECTION LIMIT; `Some(None)` for -1.
     pub connections: Option<Option<u32>>,
-    /// STATEMENT LIMIT; `Some(None)` for -1.
-    pub statements: Option<Option<u32>>,
     /// TIME LIMIT; `Some(None)` for -1.
     pub statement_ms: Option<Option<u64>>,
     /// MEMORY LIMIT; `Some(None)` for -1.
@@ -134,7 +130,6 @@ impl RoleOptions {
         put(&mut role.verifier, &self.verifier);
         put(&mut role.valid_until, &self.valid_until);
         put(&mut role.limits.connections, &self.connections);
-        put(&mut role.limits.statements, &self.statements);
         put(&mut role.limits.statement_ms, &self.statement_ms);
         put(&mut role.limits.memory_bytes, &self.memory_bytes);
         put(&mut role.limits.priority, &self.priority);

@@ -225,7 +225,7 @@ impl State {
         self.is_all(id, true)
     }
 
-        /// The roles whose privileges a role has without SET ROLE, itself included.
+    /// The roles whose privileges a role has without SET ROLE, itself included.
     pub fn privileges_of(&self, id: RoleId) -> BTreeSet<RoleId> {
         self.is_all(id, false)
     }

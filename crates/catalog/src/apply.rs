@@ -115,11 +115,7 @@ impl Draft {
                     None => sequences.remove(name),
                 };
             }
-            Change::Access { key, entry } => {
-                self.same(rebase, |s| s.access.entries().get(key).cloned())?;
-                Arc::make_mut(&mut self.snapshot.access).set(key.clone(), entry.clone());
-                self.changed = true;
-            }
+            Change::Access { key, entry } => self.apply_access(key, entry, rebase)?,
             Change::Type { name, ty } => {
                 self.same(rebase, |s| s.types.get(name).cloned())?;
                 match ty {
@@ -137,6 +133,18 @@ impl Draft {
                 self.changed = true;
             }
         }
+        Ok(())
+    }
+
+    fn apply_access(
+        &mut self,
+        key: &access::Key,
+        entry: &Option<Arc<access::Entry>>,
+        rebase: Rebase<'_>,
+    ) -> Result<()> {
+        self.same(rebase, |s| s.access.entries().get(key).cloned())?;
+        Arc::make_mut(&mut self.snapshot.access).set(key.clone(), entry.clone());
+        self.changed = true;
         Ok(())
     }
 

@@ -14,8 +14,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use block::Bitmap;
 use access::{Entry, Key};
+use block::Bitmap;
 use types::{Error, Result, Type};
 
 use crate::{

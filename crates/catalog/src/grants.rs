@@ -95,7 +95,11 @@ impl Draft {
     }
 
     /// Changes what is kept of an object.
-    pub fn change_access(&mut self, key: &ObjectKey, change: impl FnOnce(&mut ObjectAccess) -> Result<()>) -> Result<()> {
+    pub fn change_access(
+        &mut self,
+        key: &ObjectKey,
+        change: impl FnOnce(&mut ObjectAccess) -> Result<()>,
+    ) -> Result<()> {
         let mut object = self.snapshot.access.object_or_default(key);
         change(&mut object)?;
         self.set_access(Key::Object(key.clone()), Some(Entry::Object(object)));
@@ -105,7 +109,8 @@ impl Draft {
     /// Gives `owner` what is new since `before`, has what was renamed keep its entry, and forgets entries of what is
     /// gone.
     pub fn settle_access(&mut self, before: &Snapshot, owner: RoleId) {
-        let (gone, new) = (objects_that_differ(before, &self.snapshot), objects_that_differ(&self.snapshot, before));
+        let (gone, new) =
+            (objects_that_differ(before, &self.snapshot), objects_that_differ(&self.snapshot, before));
         let mut gone: Vec<(ObjectKey, Same)> = gone;
         for (key, what) in new {
             let former = gone.iter().position(|(_, former)| former.is(&what));
@@ -222,14 +227,15 @@ fn objects_that_differ(one: &Snapshot, other: &Snapshot) -> Vec<(ObjectKey, Same
             found.push((ObjectKey::Schema(schema.clone()), Same::Other));
         }
         let elsewhere = elsewhere.unwrap_or(&none);
-        let same = |table: &&Arc<Table>| {
-            elsewhere.tables.get(&table.name).is_some_and(|there| there.id == table.id)
-        };
+        let same =
+            |table: &&Arc<Table>| elsewhere.tables.get(&table.name).is_some_and(|there| there.id == table.id);
         tables.extend(held.tables.values().filter(|table| !same(table)));
         let views = held.views.iter().filter(|(name, _)| !elsewhere.views.contains_key(*name));
-        found.extend(views.map(|(name, view)| {
-            (ObjectKey::View(schema.clone(), name.clone()), Same::View(view.clone()))
-        }));
+        found.extend(
+            views.map(|(name, view)| {
+                (ObjectKey::View(schema.clone(), name.clone()), Same::View(view.clone()))
+            }),
+        );
         let sequences = held.sequences.iter().filter(|(name, _)| !elsewhere.sequences.contains_key(*name));
         found.extend(sequences.map(|(name, sequence)| {
             (ObjectKey::Sequence(schema.clone(), name.clone()), Same::Sequence(sequence.clone()))

@@ -5,7 +5,11 @@ mod support;
 
 #[path = "access/grants.rs"]
 mod grants;
+#[path = "access/guard.rs"]
+mod guard;
 #[path = "access/lasting.rs"]
 mod lasting;
+#[path = "access/policies.rs"]
+mod policies;
 #[path = "access/roles.rs"]
 mod roles;

@@ -104,8 +104,8 @@ mod verify;
 mod wide;
 mod workload;
 
-pub use access::objects::{AccessView, Object};
 pub use access::Login;
+pub use access::objects::{AccessView, Object};
 pub use api::{
     Appender, BulkColumn, BulkInsert, ColumnIndex, Connection, Date, Decimal, FromRow, FromSql, Interval,
     Marked, Mismatch, OptionalRow, Params, Row, Rows, Savepoint, Statement, Time, Timestamp, TimestampTz,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use access::{ObjectKey, Predefined, Privilege, RoleId};
+use access::{ObjectKey, PolicyCommand, Predefined, Privilege, RoleId};
 use catalog::{Snapshot, Table};
 use files::Capability;
 use formats::Environment;
@@ -22,8 +22,8 @@ use types::quote;
 use types::{Error, Result, Schema, Type, Value};
 
 use crate::access::guard::{self, Decision};
-use crate::access::InputFolder;
 use crate::access::objects::{self, AccessView};
+use crate::access::{InputFolder, policies};
 use crate::copy_streams::{StandardStreams, is_pipe};
 use crate::database::Database;
 use crate::mounts::{MAIN, Places, draws};
@@ -61,6 +61,8 @@ pub(crate) struct SessionRelations {
     sequences: SequenceValues,
     /// Schemas in which names without one are looked for before the default one.
     path: Mutex<Vec<String>>,
+    /// The session's own macros are found.
+    own_names: AtomicBool,
     /// Something was asked that neither the snapshot nor the settings decide.
     passing: AtomicBool,
 }
@@ -103,6 +105,7 @@ impl SessionRelations {
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
             input: None,
+            own_names: AtomicBool::new(true),
             passing: AtomicBool::new(false),
         }
     }
@@ -252,6 +255,7 @@ impl SessionRelations {
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
             input: None,
+            own_names: AtomicBool::new(true),
             passing: AtomicBool::new(false),
         }
     }
@@ -315,6 +319,7 @@ impl SessionRelations {
             sequences: self.sequences.clone(),
             path: Mutex::default(),
             input: None,
+            own_names: AtomicBool::new(true),
             passing: AtomicBool::new(false),
         };
         let text = format!("SELECT * FROM {}", quote::qualified(schema, name));
@@ -331,9 +336,7 @@ impl SessionRelations {
         let (state, identity) = (self.snapshot.access(), self.settings.identity);
         match guard::system_function(function) {
             Decision::Everyone | Decision::OwnRows | Decision::OwnQuery | Decision::WhereOpened => Ok(()),
-            Decision::Needs(role) => {
-                crate::access::needs(state, identity, role, &format!("read {function}"))
-            }
+            Decision::Needs(role) => crate::access::needs(state, identity, role, &format!("read {function}")),
             Decision::Superuser if state.is_superuser(identity.current) => Ok(()),
             Decision::Superuser => Err(access::denied(format!("permission denied to read {function}"))),
         }
@@ -479,9 +482,42 @@ impl sql::Relations for SessionRelations {
             }
         }
     }
+    fn row_policy(
+        &self,
+        table: TableId,
+        command: PolicyCommand,
+        role: Option<RoleId>,
+    ) -> Result<Option<sql::RowPolicy>> {
+        let role = role.unwrap_or(self.settings.identity.current);
+        let (state, key) = (self.snapshot.access(), ObjectKey::Table(table.0));
+        let Some(object) = policies::holds_for(state, &key, role) else { return Ok(None) };
+        let mut condition = policies::condition(state, &object, role, command, false);
+        if matches!(command, PolicyCommand::Update | PolicyCommand::Delete) {
+            // What may not be seen cannot be changed either.
+            let seen = policies::condition(state, &object, role, PolicyCommand::Select, false);
+            condition = format!("({condition}) AND ({seen})");
+        }
+        Ok(Some(sql::RowPolicy { condition, owner: object.owner }))
+    }
+    fn hide_own_names(&self, owner: RoleId) -> bool {
+        let current = self.settings.identity.current;
+        let same = owner == current || self.snapshot.access().is_superuser(current);
+        let before = self.own_names.load(Relaxed);
+        self.own_names.store(before && same, Relaxed);
+        before
+    }
+    fn own_names(&self) -> bool {
+        self.own_names.load(Relaxed)
+    }
+    fn show_own_names(&self, shown: bool) {
+        self.own_names.store(shown, Relaxed);
+    }
     fn check_macro(&self, schema: Option<&str>, name: &str) -> Result<()> {
         let own = &self.settings.macros;
-        if schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA) && own.contains_key(name) {
+        if self.own_names.load(Relaxed)
+            && schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA)
+            && own.contains_key(name)
+        {
             return Ok(());
         }
         match self.named(schema, name, self.snapshot.macros()) {
@@ -489,7 +525,12 @@ impl sql::Relations for SessionRelations {
                 let role = self.settings.identity.current;
                 let (home, shown) = self.snapshot.place_of(&key);
                 objects::check_schema(&self.snapshot, role, &home, Privilege::Usage)?;
-                self.snapshot.access().check(role, &ObjectKey::Routine(key.clone()), Privilege::Execute, shown)
+                self.snapshot.access().check(
+                    role,
+                    &ObjectKey::Routine(key.clone()),
+                    Privilege::Execute,
+                    shown,
+                )
             }
             None => Ok(()),
         }
@@ -507,7 +548,10 @@ impl sql::Relations for SessionRelations {
     }
     fn macro_named(&self, schema: Option<&str>, name: &str) -> Vec<sql::MacroInfo> {
         let own = &self.settings.macros;
-        if schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA) && own.contains_key(name) {
+        if self.own_names.load(Relaxed)
+            && schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA)
+            && own.contains_key(name)
+        {
             return (1..).map_while(|number| own.get(&sql::form_name(name, number)).cloned()).collect();
         }
         let macros = self.snapshot.macros();
@@ -615,6 +659,12 @@ impl sql::Relations for SessionRelations {
         match &self.settings.role {
             Some(name) => name.to_string(),
             None => self.snapshot.access().name(self.settings.identity.current),
+        }
+    }
+    fn session_user(&self) -> String {
+        match self.settings.identity {
+            identity if identity.session != identity.current => self.snapshot.access().name(identity.session),
+            _ => self.current_user(),
         }
     }
     fn search_in(&self, schemas: Vec<String>) -> Vec<String> {

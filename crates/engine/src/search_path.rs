@@ -255,7 +255,9 @@ impl Names<'_> {
 
     fn fill_access(&self, statement: &mut AccessStatement) {
         match statement {
-            AccessStatement::Grant { on: GrantTarget::Tables(names) | GrantTarget::Sequences(names), .. } => {
+            AccessStatement::Grant {
+                on: GrantTarget::Tables(names) | GrantTarget::Sequences(names), ..
+            } => {
                 names.iter_mut().for_each(|name| self.known(name));
             }
             AccessStatement::Policy(policy) => self.known(&mut policy.table),

@@ -164,7 +164,9 @@ impl Source {
 
     fn currval(&self, inputs: &[Vector], rows: usize) -> Result<Vec<Value>> {
         let value = |row: usize| {
-            let Some((name, sequence)) = self.find(&inputs[0].value(row), &[Privilege::Usage, Privilege::Select])? else {
+            let Some((name, sequence)) =
+                self.find(&inputs[0].value(row), &[Privilege::Usage, Privilege::Select])?
+            else {
                 return Ok(Value::Null);
             };
             let known = self.values.lock().value(identity(&sequence));

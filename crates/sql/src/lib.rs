@@ -44,7 +44,8 @@ pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
 pub use parameters::{OpenStatement, plan_open};
 pub use relations::{
-    MacroInfo, NullOrder, RelationInfo, Relations, SystemRows, Used, ViewInfo, chance, clock, form_name,
+    MacroInfo, NullOrder, RelationInfo, Relations, RowPolicy, SystemRows, Used, ViewInfo, chance, clock,
+    form_name,
 };
 pub use script::{StatementText, split};
 pub use statement::COLUMNS_MAX;

@@ -202,7 +202,13 @@ mod tests {
             assert_eq!(shown.chars().count(), text.chars().count());
             assert_eq!(shown.split(' ').next(), text.split(' ').next());
         }
-        for text in ["SELECT password FROM t", "ALTER TABLE t ADD COLUMN password TEXT", "SELECT secret FROM t", "CREATE TABLE secret (a INT)", "SELECT 1"] {
+        for text in [
+            "SELECT password FROM t",
+            "ALTER TABLE t ADD COLUMN password TEXT",
+            "SELECT secret FROM t",
+            "CREATE TABLE secret (a INT)",
+            "SELECT 1",
+        ] {
             assert_eq!(masked(text), text);
         }
         assert!(masked("SELECT 1; CREATE SECRET a (TYPE s3); SELECT 2").ends_with("; SELECT 2"));

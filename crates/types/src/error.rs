@@ -87,10 +87,6 @@ pub enum SqlState {
     InsufficientPrivilege,
     /// A grant that cannot be made, such as one that would be its own source.
     InvalidGrantOperation,
-    /// A name or password that a session cannot begin with.
-    InvalidPassword,
-    /// A session cannot begin as this role.
-    InvalidAuthorization,
     /// As many sessions as there may be.
     TooManyConnections,
     /// A name that only the system gives.
@@ -201,8 +197,6 @@ impl SqlState {
             Self::FeatureNotSupported => "0A000",
             Self::InsufficientPrivilege => "42501",
             Self::InvalidGrantOperation => "0LP01",
-            Self::InvalidPassword => "28P01",
-            Self::InvalidAuthorization => "28000",
             Self::TooManyConnections => "53300",
             Self::ReservedName => "42939",
             Self::ObjectInUse => "55006",

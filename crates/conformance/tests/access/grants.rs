@@ -12,62 +12,71 @@ fn a_plain_role_may_nothing_until_it_is_granted() {
     let admin = database.session();
     run(&admin, "CREATE TABLE t (a INT, b INT, c INT); INSERT INTO t VALUES (1, 2, 3); CREATE ROLE u LOGIN");
     let u = database.session_as("u").unwrap();
-    expect(&u, &[
-        ("SELECT 1", None),
-        ("SELECT a FROM t", NO),
-        ("SELECT count(*) FROM t", NO),
-        ("EXPLAIN SELECT a FROM t", NO),
-        ("SELECT (SELECT max(a) FROM t)", NO),
-        ("WITH x AS (SELECT * FROM t) SELECT 1 FROM x", NO),
-        ("INSERT INTO t VALUES (1, 2, 3)", NO),
-        ("UPDATE t SET a = 1", NO),
-        ("DELETE FROM t", NO),
-        ("TRUNCATE t", NO),
-        ("COPY t TO STDOUT", NO),
-        ("COPY t FROM STDIN", NO),
-        ("MERGE INTO t USING (SELECT 1 AS x) s ON t.a = s.x WHEN MATCHED THEN DELETE", NO),
-        ("SUMMARIZE t", NO),
-        ("CREATE TABLE mine (a INT)", NO),
-        ("CREATE TABLE mine AS SELECT 1 AS a", NO),
-        ("SELECT 1 AS a INTO mine", NO),
-        ("CREATE VIEW v AS SELECT 1", NO),
-        ("CREATE SEQUENCE s", NO),
-        ("CREATE MACRO m(x) AS x", NO),
-        ("CREATE TYPE mood AS ENUM ('a')", NO),
-        ("CREATE SCHEMA s", NO),
-        ("CREATE TEMP TABLE mine (a INT)", None),
-        ("INSERT INTO mine VALUES (1)", None),
-        ("DROP TABLE mine", None),
-        ("ALTER TABLE t ADD COLUMN d INT", NO),
-        ("ALTER TABLE t RENAME TO r", NO),
-        ("COMMENT ON TABLE t IS 'x'", NO),
-        ("CREATE INDEX ON t (a)", NO),
-        ("DROP TABLE t", NO),
-        ("GRANT SELECT ON t TO PUBLIC", NO),
-        ("ALTER TABLE t OWNER TO u", NO),
-    ]);
+    expect(
+        &u,
+        &[
+            ("SELECT 1", None),
+            ("SELECT a FROM t", NO),
+            ("SELECT count(*) FROM t", NO),
+            ("EXPLAIN SELECT a FROM t", NO),
+            ("SELECT (SELECT max(a) FROM t)", NO),
+            ("WITH x AS (SELECT * FROM t) SELECT 1 FROM x", NO),
+            ("INSERT INTO t VALUES (1, 2, 3)", NO),
+            ("UPDATE t SET a = 1", NO),
+            ("DELETE FROM t", NO),
+            ("TRUNCATE t", NO),
+            ("COPY t TO STDOUT", NO),
+            ("COPY t FROM STDIN", NO),
+            ("MERGE INTO t USING (SELECT 1 AS x) s ON t.a = s.x WHEN MATCHED THEN DELETE", NO),
+            ("SUMMARIZE t", NO),
+            ("CREATE TABLE mine (a INT)", NO),
+            ("CREATE TABLE mine AS SELECT 1 AS a", NO),
+            ("SELECT 1 AS a INTO mine", NO),
+            ("CREATE VIEW v AS SELECT 1", NO),
+            ("CREATE SEQUENCE s", NO),
+            ("CREATE MACRO m(x) AS x", NO),
+            ("CREATE TYPE mood AS ENUM ('a')", NO),
+            ("CREATE SCHEMA s", NO),
+            ("CREATE TEMP TABLE mine (a INT)", None),
+            ("INSERT INTO mine VALUES (1)", None),
+            ("DROP TABLE mine", None),
+            ("ALTER TABLE t ADD COLUMN d INT", NO),
+            ("ALTER TABLE t RENAME TO r", NO),
+            ("COMMENT ON TABLE t IS 'x'", NO),
+            ("CREATE INDEX ON t (a)", NO),
+            ("DROP TABLE t", NO),
+            ("GRANT SELECT ON t TO PUBLIC", NO),
+            ("ALTER TABLE t OWNER TO u", NO),
+        ],
+    );
     run(&admin, "GRANT SELECT ON t TO u");
     expect(&u, &[("SELECT * FROM t", None), ("SELECT count(*) FROM t", None), ("DELETE FROM t", NO)]);
     run(&admin, "GRANT INSERT, DELETE, TRUNCATE ON TABLE t TO u");
-    expect(&u, &[
-        ("INSERT INTO t VALUES (1, 2, 3)", None),
-        ("INSERT INTO t VALUES (1, 2, 3) RETURNING a", None),
-        ("DELETE FROM t WHERE a = 9", None),
-        ("UPDATE t SET a = 1", NO),
-        ("TRUNCATE t", None),
-    ]);
+    expect(
+        &u,
+        &[
+            ("INSERT INTO t VALUES (1, 2, 3)", None),
+            ("INSERT INTO t VALUES (1, 2, 3) RETURNING a", None),
+            ("DELETE FROM t WHERE a = 9", None),
+            ("UPDATE t SET a = 1", NO),
+            ("TRUNCATE t", None),
+        ],
+    );
     run(&admin, "REVOKE ALL ON t FROM u");
     expect(&u, &[("SELECT * FROM t", NO), ("INSERT INTO t VALUES (1, 2, 3)", NO)]);
-    expect(&admin, &[
-        ("GRANT EXECUTE ON t TO u", Some(S::InvalidGrantOperation)),
-        ("GRANT DELETE (a) ON t TO u", Some(S::InvalidGrantOperation)),
-        ("GRANT NONSENSE ON t TO u", Some(S::SyntaxError)),
-        ("GRANT SELECT ON nothing TO u", Some(S::UndefinedTable)),
-        ("GRANT SELECT ON t TO nobody", Some(S::UndefinedObject)),
-        ("GRANT SELECT (z) ON t TO u", Some(S::UndefinedColumn)),
-        ("GRANT SELECT ON t TO PUBLIC WITH GRANT OPTION", Some(S::InvalidGrantOperation)),
-        ("GRANT SELECT ON t TO u GRANTED BY u", Some(S::FeatureNotSupported)),
-    ]);
+    expect(
+        &admin,
+        &[
+            ("GRANT EXECUTE ON t TO u", Some(S::InvalidGrantOperation)),
+            ("GRANT DELETE (a) ON t TO u", Some(S::InvalidGrantOperation)),
+            ("GRANT NONSENSE ON t TO u", Some(S::SyntaxError)),
+            ("GRANT SELECT ON nothing TO u", Some(S::UndefinedTable)),
+            ("GRANT SELECT ON t TO nobody", Some(S::UndefinedObject)),
+            ("GRANT SELECT (z) ON t TO u", Some(S::UndefinedColumn)),
+            ("GRANT SELECT ON t TO PUBLIC WITH GRANT OPTION", Some(S::InvalidGrantOperation)),
+            ("GRANT SELECT ON t TO u GRANTED BY u", Some(S::FeatureNotSupported)),
+        ],
+    );
 }
 
 #[test]
@@ -77,44 +86,47 @@ fn columns_are_checked_for_those_used() {
     run(&admin, "CREATE TABLE t (a INT, b INT, c INT); INSERT INTO t VALUES (1, 2, 3); CREATE ROLE u LOGIN");
     run(&admin, "GRANT SELECT (a, b), INSERT (a), UPDATE (b) ON t TO u");
     let u = database.session_as("u").unwrap();
-    expect(&u, &[
-        ("SELECT a FROM t", None),
-        ("SELECT b FROM t WHERE a = 1 ORDER BY a", None),
-        ("SELECT count(*) FROM t", None),
-        ("SELECT t.a FROM t JOIN t s USING (b)", None),
-        ("SELECT * FROM t", NO),
-        ("FROM t", NO),
-        ("TABLE t", NO),
-        ("SELECT t FROM t", NO),
-        ("SELECT c FROM t", NO),
-        ("SELECT a FROM t WHERE c = 3", NO),
-        ("SELECT a FROM t ORDER BY c", NO),
-        ("SELECT a FROM t GROUP BY a, c", NO),
-        ("SELECT a FROM t GROUP BY a HAVING max(c) > 1", NO),
-        ("SELECT count(c) FROM t", NO),
-        ("SELECT sum(a) OVER (ORDER BY c) FROM t", NO),
-        ("SELECT a FROM t NATURAL JOIN t s", NO),
-        ("SELECT t.a FROM t JOIN t s USING (c)", NO),
-        ("SELECT t.a FROM t JOIN t s ON t.c = s.a", NO),
-        ("SELECT a FROM (SELECT a FROM t) s", None),
-        ("SELECT a FROM (SELECT * FROM t) s", NO),
-        ("SELECT (SELECT max(s.c) FROM t s WHERE s.a = t.a) FROM t", NO),
-        ("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM t s WHERE s.a = t.c)", NO),
-        ("SELECT COLUMNS('c') FROM t", NO),
-        ("SELECT * EXCLUDE (c) FROM t", NO),
-        ("WITH x AS MATERIALIZED (SELECT c FROM t) SELECT count(*) FROM x", NO),
-        ("SELECT a FROM t UNION SELECT c FROM t", NO),
-        ("INSERT INTO t (a) VALUES (1)", None),
-        ("INSERT INTO t (a, b) VALUES (1, 2)", NO),
-        ("INSERT INTO t VALUES (1)", None),
-        ("INSERT INTO t (a) VALUES (1) RETURNING c", NO),
-        ("UPDATE t SET b = a WHERE a = 1", None),
-        ("UPDATE t SET b = c", NO),
-        ("UPDATE t SET b = 1 WHERE c = 1", NO),
-        ("UPDATE t SET b = 1 RETURNING c", NO),
-        ("UPDATE t SET a = 1", NO),
-        ("DELETE FROM t WHERE a = 1", NO),
-    ]);
+    expect(
+        &u,
+        &[
+            ("SELECT a FROM t", None),
+            ("SELECT b FROM t WHERE a = 1 ORDER BY a", None),
+            ("SELECT count(*) FROM t", None),
+            ("SELECT t.a FROM t JOIN t s USING (b)", None),
+            ("SELECT * FROM t", NO),
+            ("FROM t", NO),
+            ("TABLE t", NO),
+            ("SELECT t FROM t", NO),
+            ("SELECT c FROM t", NO),
+            ("SELECT a FROM t WHERE c = 3", NO),
+            ("SELECT a FROM t ORDER BY c", NO),
+            ("SELECT a FROM t GROUP BY a, c", NO),
+            ("SELECT a FROM t GROUP BY a HAVING max(c) > 1", NO),
+            ("SELECT count(c) FROM t", NO),
+            ("SELECT sum(a) OVER (ORDER BY c) FROM t", NO),
+            ("SELECT a FROM t NATURAL JOIN t s", NO),
+            ("SELECT t.a FROM t JOIN t s USING (c)", NO),
+            ("SELECT t.a FROM t JOIN t s ON t.c = s.a", NO),
+            ("SELECT a FROM (SELECT a FROM t) s", None),
+            ("SELECT a FROM (SELECT * FROM t) s", NO),
+            ("SELECT (SELECT max(s.c) FROM t s WHERE s.a = t.a) FROM t", NO),
+            ("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM t s WHERE s.a = t.c)", NO),
+            ("SELECT COLUMNS('c') FROM t", NO),
+            ("SELECT * EXCLUDE (c) FROM t", NO),
+            ("WITH x AS MATERIALIZED (SELECT c FROM t) SELECT count(*) FROM x", NO),
+            ("SELECT a FROM t UNION SELECT c FROM t", NO),
+            ("INSERT INTO t (a) VALUES (1)", None),
+            ("INSERT INTO t (a, b) VALUES (1, 2)", NO),
+            ("INSERT INTO t VALUES (1)", None),
+            ("INSERT INTO t (a) VALUES (1) RETURNING c", NO),
+            ("UPDATE t SET b = a WHERE a = 1", None),
+            ("UPDATE t SET b = c", NO),
+            ("UPDATE t SET b = 1 WHERE c = 1", NO),
+            ("UPDATE t SET b = 1 RETURNING c", NO),
+            ("UPDATE t SET a = 1", NO),
+            ("DELETE FROM t WHERE a = 1", NO),
+        ],
+    );
     // Columns keep their privileges under another name, and lose them when they go.
     run(&admin, "ALTER TABLE t RENAME COLUMN a TO x");
     expect(&u, &[("SELECT x FROM t", None), ("SELECT c FROM t", NO)]);
@@ -129,7 +141,10 @@ fn columns_are_checked_for_those_used() {
 fn cached_plans_end_with_the_privilege() {
     let database = database();
     let admin = database.session();
-    run(&admin, "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); CREATE ROLE u LOGIN; GRANT SELECT ON t TO u");
+    run(
+        &admin,
+        "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); CREATE ROLE u LOGIN; GRANT SELECT ON t TO u",
+    );
     let u = database.session_as("u").unwrap();
     run(&u, "PREPARE p AS SELECT a FROM t WHERE a = $1");
     for _ in 0..12 {
@@ -178,16 +193,22 @@ fn views_run_with_their_owners_rights() {
 fn owners_grant_and_give_away() {
     let database = database();
     let admin = database.session();
-    run(&admin, "CREATE ROLE a LOGIN; CREATE ROLE b LOGIN; CREATE ROLE c LOGIN; GRANT CREATE ON SCHEMA main TO a");
+    run(
+        &admin,
+        "CREATE ROLE a LOGIN; CREATE ROLE b LOGIN; CREATE ROLE c LOGIN; GRANT CREATE ON SCHEMA main TO a",
+    );
     let sessions = ["a", "b", "c"].map(|name| database.session_as(name).unwrap());
     let [a, b, c] = &sessions;
     run(a, "CREATE TABLE t (x INT); INSERT INTO t VALUES (1); GRANT SELECT ON t TO b WITH GRANT OPTION");
     run(b, "GRANT SELECT ON t TO c");
     assert_eq!(rows(c, "SELECT * FROM t"), ["1"]);
-    expect(a, &[
-        ("REVOKE SELECT ON t FROM b", Some(S::DependentObjectsStillExist)),
-        ("REVOKE GRANT OPTION FOR SELECT ON t FROM b CASCADE", None),
-    ]);
+    expect(
+        a,
+        &[
+            ("REVOKE SELECT ON t FROM b", Some(S::DependentObjectsStillExist)),
+            ("REVOKE GRANT OPTION FOR SELECT ON t FROM b CASCADE", None),
+        ],
+    );
     expect(b, &[("SELECT * FROM t", None), ("GRANT SELECT ON t TO c", NO)]);
     assert_eq!(state(c, "SELECT * FROM t"), NO);
     expect(&admin, &[("DROP ROLE a", Some(S::DependentObjectsStillExist))]);
@@ -218,14 +239,20 @@ fn schemas_sequences_and_functions_have_privileges() {
     expect(&u, &[("CREATE TABLE s.x (a INT)", None), ("ALTER TABLE s.x RENAME COLUMN a TO b", None)]);
     expect(&u, &[("SELECT nextval('q')", NO), ("SELECT setval('q', 5)", NO), ("DROP SEQUENCE q", NO)]);
     run(&admin, "GRANT USAGE ON SEQUENCE q TO u");
-    expect(&u, &[("SELECT nextval('q')", None), ("SELECT setval('q', 5)", NO), ("ALTER SEQUENCE q RESTART", NO)]);
+    expect(
+        &u,
+        &[("SELECT nextval('q')", None), ("SELECT setval('q', 5)", NO), ("ALTER SEQUENCE q RESTART", NO)],
+    );
     expect(&u, &[("INSERT INTO numbered (a) VALUES (1)", None)]);
     expect(&u, &[("SELECT twice(2)", None), ("SELECT * FROM ones()", None), ("DROP MACRO twice", NO)]);
     run(&admin, "REVOKE EXECUTE ON FUNCTION twice, ones FROM PUBLIC");
     expect(&u, &[("SELECT twice(2)", NO), ("SELECT * FROM ones()", NO)]);
     run(&admin, "GRANT EXECUTE ON FUNCTION twice TO u");
     expect(&u, &[("SELECT twice(2)", None)]);
-    run(&admin, "GRANT SELECT ON ALL TABLES IN SCHEMA main TO u; ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO u");
+    run(
+        &admin,
+        "GRANT SELECT ON ALL TABLES IN SCHEMA main TO u; ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO u",
+    );
     run(&admin, "CREATE TABLE later (a INT)");
     expect(&u, &[("SELECT * FROM numbered", None), ("SELECT * FROM later", None)]);
     expect(&u, &[("CREATE TABLE s.f (a INT, FOREIGN KEY (a) REFERENCES later (a))", NO)]);

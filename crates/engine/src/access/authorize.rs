@@ -6,7 +6,7 @@
 use access::{ObjectKey, Predefined, Privilege, denied};
 use catalog::{Snapshot, TEMPORARY_SCHEMA};
 use plan::Statement;
-use plan::statement::{AddedKey, AlterAction, CommentTarget, ObjectName};
+use plan::statement::{AddedKey, AlterAction, CommentTarget, ObjectName, TableOptions};
 use types::{Result, Value};
 
 use super::guard::{self, Decision};
@@ -31,8 +31,13 @@ impl Session {
             return Ok(());
         }
         let path = self.settings().search_path.clone();
-        let check =
-            Check { snapshot: &snapshot, identity, path: &path, database: &self.database, session: self.number };
+        let check = Check {
+            snapshot: &snapshot,
+            identity,
+            path: &path,
+            database: &self.database,
+            session: self.number,
+        };
         check.statement(statement)
     }
 }
@@ -72,14 +77,7 @@ impl Check<'_> {
     fn definition(&self, statement: &Statement) -> Result<()> {
         match statement {
             Statement::CreateTable { name, options, .. } | Statement::CreateTableAs { name, options, .. } => {
-                let schema = if options.temporary { Some(TEMPORARY_SCHEMA) } else { name.schema.as_deref() };
-                self.create_in(schema)?;
-                if options.if_exists == plan::statement::IfExists::Replace {
-                    self.own_if_there(name)?;
-                }
-                options.foreign_keys.iter().try_for_each(|key| {
-                    self.references(name, &key.parent, &key.parent_columns)
-                })
+                self.create_table(name, options)
             }
             Statement::CreateView { name, if_exists, .. } => {
                 self.create_in(name.schema.as_deref())?;
@@ -89,7 +87,8 @@ impl Check<'_> {
                 }
             }
             Statement::CreateSequence(create) => {
-                let schema = if create.temporary { Some(TEMPORARY_SCHEMA) } else { create.name.schema.as_deref() };
+                let schema =
+                    if create.temporary { Some(TEMPORARY_SCHEMA) } else { create.name.schema.as_deref() };
                 self.create_in(schema)
             }
             Statement::CreateType { name, .. } => {
@@ -104,7 +103,12 @@ impl Check<'_> {
             }
             Statement::CreateSchema { .. } => {
                 let state = self.snapshot.access();
-                state.check(self.identity.current, &ObjectKey::Database, Privilege::Create, &self.database.shared.name)
+                state.check(
+                    self.identity.current,
+                    &ObjectKey::Database,
+                    Privilege::Create,
+                    &self.database.shared.name,
+                )
             }
             Statement::CreateIndex { table, .. } => self.own(table),
             Statement::AlterTable { name, actions, .. } => {
@@ -129,7 +133,9 @@ impl Check<'_> {
             },
             Statement::DropTable { names, .. }
             | Statement::DropView { names, .. }
-            | Statement::DropSequence { names, .. } => names.iter().try_for_each(|name| self.own_if_there(name)),
+            | Statement::DropSequence { names, .. } => {
+                names.iter().try_for_each(|name| self.own_if_there(name))
+            }
             Statement::DropIndex { names, .. } => names.iter().try_for_each(|name| self.own_index(name)),
             Statement::DropSchema { name, cascade, .. } => self.drop_schema(name, *cascade),
             Statement::DropType { names, .. } => names.iter().try_for_each(|name| self.own_type(name)),
@@ -164,6 +170,16 @@ impl Check<'_> {
         }
     }
 
+    fn create_table(&self, name: &ObjectName, options: &TableOptions) -> Result<()> {
+        let schema = if options.temporary { Some(TEMPORARY_SCHEMA) } else { name.schema.as_deref() };
+        self.create_in(schema)?;
+        if options.if_exists == plan::statement::IfExists::Replace {
+            self.own_if_there(name)?;
+        }
+        let keys = options.foreign_keys.iter();
+        keys.into_iter().try_for_each(|key| self.references(name, &key.parent, &key.parent_columns))
+    }
+
     fn superuser(&self, what: &str) -> Result<()> {
         Err(denied(format!("permission denied: must be superuser to {what}")))
     }
@@ -196,9 +212,7 @@ impl Check<'_> {
     fn own_index(&self, name: &ObjectName) -> Result<()> {
         let tables = self.snapshot.tables().filter(|table| {
             table.indices.iter().any(|index| index.name == name.name)
-                || table.keys.iter().any(|key| {
-                    key.constraint_name(&table.name, &table.columns) == name.name
-                })
+                || table.keys.iter().any(|key| key.constraint_name(&table.name, &table.columns) == name.name)
         });
         let wanted = name.schema.as_deref().map(Snapshot::canonical_schema);
         tables.filter(|table| wanted.is_none_or(|schema| table.schema == schema)).try_for_each(|table| {
@@ -270,7 +284,13 @@ impl Check<'_> {
                     continue;
                 }
                 let place = (&ObjectKey::Table(child.id.0), child.schema.as_str(), child.name.as_str());
-                objects::check_relation(self.snapshot, self.identity.current, place, Privilege::Truncate, &[])?;
+                objects::check_relation(
+                    self.snapshot,
+                    self.identity.current,
+                    place,
+                    Privilege::Truncate,
+                    &[],
+                )?;
                 seen.push(child.id);
                 open.push(child.id);
             }
@@ -316,7 +336,9 @@ impl Check<'_> {
         }
         match state.has_privileges_of(self.identity.current, owner) {
             true => Ok(()),
-            false => needs(state, self.identity, Predefined::SignalBackend, "signal a statement of another role"),
+            false => {
+                needs(state, self.identity, Predefined::SignalBackend, "signal a statement of another role")
+            }
         }
     }
 }

@@ -166,15 +166,19 @@ fn targets(snapshot: &Snapshot, on: &GrantTarget) -> Result<Vec<(ObjectKey, Stri
                         let tables = held.tables.values();
                         found.extend(tables.map(|table| (ObjectKey::Table(table.id.0), table.name.clone())));
                         let views = held.views.keys();
-                        found.extend(views.map(|name| {
-                            (ObjectKey::View(schema.to_owned(), name.clone()), name.clone())
-                        }));
+                        found
+                            .extend(views.map(|name| {
+                                (ObjectKey::View(schema.to_owned(), name.clone()), name.clone())
+                            }));
                     }
-                    Class::Sequence => found.extend(held.sequences.keys().map(|name| {
-                        (ObjectKey::Sequence(schema.to_owned(), name.clone()), name.clone())
-                    })),
+                    Class::Sequence => found.extend(
+                        held.sequences
+                            .keys()
+                            .map(|name| (ObjectKey::Sequence(schema.to_owned(), name.clone()), name.clone())),
+                    ),
                     Class::Routine => {
-                        let within = snapshot.macros().keys().filter(|key| snapshot.place_of(key).0 == schema);
+                        let within =
+                            snapshot.macros().keys().filter(|key| snapshot.place_of(key).0 == schema);
                         found.extend(within.map(|key| (ObjectKey::Routine(key.clone()), key.clone())));
                     }
                     other => {
@@ -322,7 +326,8 @@ fn default_privileges(
             let public = Privileges::of_public(class).and(wanted);
             let of_owner = to.contains(&Grantee::Role(role));
             if grant.revoke && (of_owner || (to.contains(&Grantee::Public) && !public.is_empty())) {
-                let message = "default privileges that hold for every new object cannot be revoked in advance";
+                let message =
+                    "default privileges that hold for every new object cannot be revoked in advance";
                 return Err(Error::unsupported(message).with_hint("REVOKE them from each new object"));
             }
             change_list(&mut list, grant, (role, role), &to, wanted)?;

@@ -113,3 +113,25 @@ pub(crate) fn setting(name: &str) -> Decision {
     }
     SESSION_SETTINGS.iter().find(|(known, _)| *known == name).map_or(Everyone, |(_, decision)| *decision)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name that a registry has and the list has not would be a superuser's alone: nobody has thought of it.
+    #[test]
+    fn every_entry_of_the_registries_has_a_decision() {
+        for name in crate::system::FUNCTIONS {
+            assert!(SYSTEM_FUNCTIONS.iter().any(|(known, _)| *known == name), "{name} has no decision");
+        }
+        let procedures = crate::query_control::PROCEDURES.into_iter().chain(sql::secrets::PROCEDURES);
+        let traces = crate::traces::procedures().into_iter();
+        for name in procedures.chain(traces).chain(["tpch", "ssb", "tpcds"]) {
+            assert!(PROCEDURES.iter().any(|(known, _)| *known == name), "{name} has no decision");
+        }
+        for (name, _) in crate::settings::shared() {
+            assert_ne!(setting(name), Everyone, "{name} is a setting of the process");
+        }
+        assert_eq!((system_function("new"), procedure("new")), (Superuser, Superuser));
+    }
+}

@@ -22,13 +22,12 @@ mod roles;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use access::{Limits, ObjectKey, Predefined, Privilege, RoleId, State};
 use files::Granted;
-use pgproto::scram::Verifier;
 use formats::Environment;
+use pgproto::scram::Verifier;
 use types::{Error, Result, SqlState};
 
 use crate::{Database, Session};
@@ -147,7 +146,8 @@ impl Database {
     pub fn session_as(&self, role: &str) -> Result<Session> {
         let snapshot = self.shared.catalog.snapshot();
         let state = snapshot.access();
-        let unknown = || Error::new(SqlState::InvalidAuthorization, format!("role \"{role}\" does not exist"));
+        let unknown =
+            || Error::new(SqlState::InvalidAuthorization, format!("role \"{role}\" does not exist"));
         let id = state.find(role).ok_or_else(unknown)?;
         let known = state.role(id).ok_or_else(unknown)?;
         if !known.login {
@@ -179,6 +179,51 @@ impl Session {
         self.settings().identity
     }
 
+    /// What its statements may use: the limits of the role that it began as, which SET ROLE does not lift.
+    pub(crate) fn limits(&self) -> Limits {
+        let identity = self.identity();
+        if identity.embedded {
+            return Limits::default();
+        }
+        match self.snapshot().access().role(identity.authenticated) {
+            Some(role) if !role.superuser => role.limits,
+            _ => Limits::default(),
+        }
+    }
+
+    /// How long a statement may take, by the setting and the role's limit.
+    pub(crate) fn statement_timeout(&self) -> Option<Duration> {
+        let limit = self.limits().statement_ms.map(Duration::from_millis);
+        let own = self.settings().statement_timeout;
+        match (own, limit) {
+            (Some(own), Some(limit)) => Some(own.min(limit)),
+            (own, limit) => own.or(limit),
+        }
+    }
+
+    /// 42501 where ALTER QUERY gives a statement more than the role's limits let it have.
+    pub(crate) fn refuse_above_limits(&self, name: &str, text: &str) -> Result<()> {
+        let limits = self.limits();
+        let above = match name.to_ascii_lowercase().as_str() {
+            "priority" => limits.priority.is_some_and(|max| {
+                crate::settings::parse_priority(text).is_ok_and(|priority| u64::from(priority) > max)
+            }),
+            "memory" | "query_memory" => limits.memory_bytes.is_some_and(|max| {
+                crate::settings::parse_query_bytes(text)
+                    .is_ok_and(|bytes| bytes.is_none_or(|bytes| bytes > max))
+            }),
+            // A new deadline counts from now, so that none may be given where there is a limit.
+            "statement_timeout" => limits.statement_ms.is_some(),
+            _ => false,
+        };
+        match above {
+            true => {
+                Err(access::denied(format!("permission denied to set \"{name}\" above the role's limit")))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// The name of `current_user`.
     pub fn role_name(&self) -> String {
         let identity = self.identity();
@@ -196,7 +241,6 @@ impl Session {
         let identity = self.identity();
         self.snapshot().access().is_superuser(identity.current)
     }
-
 }
 
 /// What a role's statements open files with.
@@ -226,7 +270,8 @@ pub(crate) struct InputFolder(PathBuf);
 impl Default for InputFolder {
     fn default() -> Self {
         // No name that others could guess and put there first.
-        let name = format!("quickstep-input-{}-{:016x}{:016x}", std::process::id(), sql::chance(), sql::chance());
+        let name =
+            format!("quickstep-input-{}-{:016x}{:016x}", std::process::id(), sql::chance(), sql::chance());
         InputFolder(std::env::temp_dir().join(name))
     }
 }

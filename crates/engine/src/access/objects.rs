@@ -172,7 +172,13 @@ impl<'a> AccessView<'a> {
     }
 
     /// Whether a role may do one thing with any column of a relation: `has_any_column_privilege`.
-    pub fn may_on_some_column(&self, role: RoleId, schema: &str, name: &str, privilege: Privilege) -> Option<bool> {
+    pub fn may_on_some_column(
+        &self,
+        role: RoleId,
+        schema: &str,
+        name: &str,
+        privilege: Privilege,
+    ) -> Option<bool> {
         let key = self.key(Object::Relation(schema, name))?;
         Some(self.state().check_columns(role, &key, privilege, []))
     }
@@ -207,9 +213,9 @@ impl<'a> AccessView<'a> {
 
     fn key(&self, object: Object<'_>) -> Option<ObjectKey> {
         match object {
-            Object::Relation(schema, name) | Object::Column(schema, name, _) | Object::Sequence(schema, name) => {
-                self.snapshot.relation_key(Some(schema), name)
-            }
+            Object::Relation(schema, name)
+            | Object::Column(schema, name, _)
+            | Object::Sequence(schema, name) => self.snapshot.relation_key(Some(schema), name),
             Object::Schema(name) => {
                 let name = Snapshot::canonical_schema(name);
                 self.snapshot.schemas().contains_key(name).then(|| ObjectKey::Schema(name.to_owned()))

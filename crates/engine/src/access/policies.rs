@@ -10,9 +10,9 @@ use plan::access::{DefinePolicy, RoleName};
 use plan::statement::ObjectName;
 use types::{Error, Result, SqlState};
 
+use super::Identity;
 use super::grants::owned_table;
 use super::roles::resolved;
-use super::Identity;
 use crate::Session;
 
 fn roles_of(state: &State, identity: Identity, names: &[RoleName]) -> Result<Vec<Grantee>> {
@@ -127,7 +127,8 @@ pub(crate) fn condition(
     };
     // What is written must satisfy USING where there is no WITH CHECK.
     let text = |policy: &Policy| {
-        let chosen = if written { policy.check.as_ref().or(policy.using.as_ref()) } else { policy.using.as_ref() };
+        let chosen =
+            if written { policy.check.as_ref().or(policy.using.as_ref()) } else { policy.using.as_ref() };
         chosen.map_or_else(|| "true".to_owned(), |text| format!("({text})"))
     };
     let of = |permissive: bool| -> Vec<String> {

@@ -18,9 +18,7 @@ pub(super) fn resolved(state: &State, identity: Identity, name: &RoleName) -> Re
         RoleName::Named(name) => state.named(name),
         RoleName::Current => Ok(identity.current),
         RoleName::Session => Ok(identity.session),
-        RoleName::Public => {
-            Err(Error::new(SqlState::UndefinedObject, "role \"public\" does not exist"))
-        }
+        RoleName::Public => Err(Error::new(SqlState::UndefinedObject, "role \"public\" does not exist")),
     }
 }
 
@@ -35,9 +33,7 @@ fn check_new_name(state: &State, name: &str) -> Result<()> {
     }
     match state.find(name) {
         None => Ok(()),
-        Some(_) => {
-            Err(Error::new(SqlState::DuplicateObject, format!("role \"{name}\" already exists")))
-        }
+        Some(_) => Err(Error::new(SqlState::DuplicateObject, format!("role \"{name}\" already exists"))),
     }
 }
 
@@ -65,7 +61,9 @@ pub(super) fn verifier_of(said: &DefineRole) -> Result<Option<Option<String>>> {
         rest.len() == 32 && rest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     });
     if md5 {
-        return Err(Error::unsupported("MD5 passwords are not supported").with_hint("give the password itself"));
+        return Err(
+            Error::unsupported("MD5 passwords are not supported").with_hint("give the password itself")
+        );
     }
     Ok(Some(match text {
         // An empty password is none, as in PostgreSQL.
@@ -197,7 +195,12 @@ pub(super) fn set(
 }
 
 /// DROP ROLE.
-pub(super) fn drop_role(draft: &mut Draft, identity: Identity, name: &RoleName, if_exists: bool) -> Result<()> {
+pub(super) fn drop_role(
+    draft: &mut Draft,
+    identity: Identity,
+    name: &RoleName,
+    if_exists: bool,
+) -> Result<()> {
     let state = draft.snapshot().access().clone();
     let id = match resolved(&state, identity, name) {
         Ok(id) => id,

@@ -96,15 +96,21 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             (fields, objects::variables(relations.session_settings()))
         }
         "quickstep_secrets" => crate::secrets::rows(relations.environment())?,
-        "quickstep_queries" => (queries::queries_fields(), own_rows(relations, running(relations, queries::queries))),
+        "quickstep_queries" => {
+            (queries::queries_fields(), own_rows(relations, running(relations, queries::queries)))
+        }
         "quickstep_operators" => (queries::operators_fields(), running(relations, queries::operators)),
         "quickstep_workers" => (queries::workers_fields(), running(relations, queries::workers)),
         "quickstep_memory" => (queries::memory_fields(), running(relations, queries::memory)),
         "quickstep_roles" => {
             (crate::roles::fields(), running(relations, |database| database.shared.roles.rows()))
         }
-        "quickstep_query_history" => (history::history_fields(), own_rows(relations, running(relations, history::history))),
-        "quickstep_slow_queries" => (history::history_fields(), own_rows(relations, running(relations, history::slow))),
+        "quickstep_query_history" => {
+            (history::history_fields(), own_rows(relations, running(relations, history::history)))
+        }
+        "quickstep_slow_queries" => {
+            (history::history_fields(), own_rows(relations, running(relations, history::slow)))
+        }
         "quickstep_query_plans" => (history::plans_fields(), running(relations, history::plans)),
         "quickstep_work_orders" => (history::orders_fields(), running(relations, history::orders)),
         "quickstep_metrics" => (history::metrics_fields(), running(relations, history::metrics)),

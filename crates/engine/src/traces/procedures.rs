@@ -24,6 +24,12 @@ const PROCEDURES: [(&str, &str); 4] = [
     ("forget_traces", "CALL forget_traces()"),
 ];
 
+/// Their names.
+#[cfg(test)]
+pub(crate) fn procedures() -> Vec<&'static str> {
+    PROCEDURES.iter().map(|(name, _)| *name).collect()
+}
+
 /// Whether a procedure only looks at what there was.
 pub(crate) fn is_look(procedure: &str) -> bool {
     PROCEDURES.iter().any(|(name, _)| *name == procedure)

@@ -24,7 +24,6 @@ mod scope;
 mod uses;
 
 pub use function::external::SETVAL_CALLED;
-pub use uses::Used;
 #[cfg(test)]
 pub(crate) use function::listing::function_names;
 pub use function::listing::functions;
@@ -32,6 +31,7 @@ pub(crate) use function::macros::expression_of as only_expression;
 pub(crate) use modify::retype::Retyped;
 pub(crate) use query::place_of;
 pub(crate) use query::values::is_default;
+pub use uses::Used;
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -209,8 +209,13 @@ impl<'a> Binder<'a> {
     }
 
     /// The query, once every expression finds its columns in the nodes below it.
-    pub fn finish(mut self, mut relation: Relation) -> Result<LogicalQuery> {
+    pub fn finish(self, relation: Relation) -> Result<LogicalQuery> {
         relation.columns.iter().for_each(|(_, id)| self.mark(*id));
+        self.finish_change(relation)
+    }
+
+    /// As `finish`, for a change of rows: the values that a row keeps are not read by being handed on.
+    pub fn finish_change(mut self, mut relation: Relation) -> Result<LogicalQuery> {
         self.check_uses()?;
         let common = self.common.iter().map(|query| &query.base);
         if !std::iter::once(&relation.plan)

@@ -10,11 +10,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use access::{Privilege, RoleId};
-use plan::{ColumnId, Expr, TableId};
-use types::Result;
+use access::{PolicyCommand, Privilege, RoleId};
+use plan::{ColumnId, Expr, LogicalPlan, TableId};
+use syntax::Span;
+use types::{Error, Result};
 
+use super::expression::{Clause, ExprBinder, operator};
+use super::scope::{Entry, Scope};
 use super::{Binder, Relation};
+use crate::RelationInfo;
 
 /// A relation whose use is checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,7 @@ pub(crate) struct Uses {
 pub(crate) struct Around {
     context: u32,
     role: Option<RoleId>,
+    own_names: bool,
 }
 
 impl Binder<'_> {
@@ -82,7 +87,8 @@ impl Binder<'_> {
 
     /// From here on a view's query is bound, under its owner's privileges.
     pub(crate) fn enter_view(&self, owner: RoleId) -> Around {
-        let around = Around { context: self.uses.context.get(), role: self.uses.role.get() };
+        let own_names = self.relations.hide_own_names(owner);
+        let around = Around { context: self.uses.context.get(), role: self.uses.role.get(), own_names };
         self.uses.contexts.set(self.uses.contexts.get() + 1);
         self.uses.context.set(self.uses.contexts.get());
         self.uses.role.set(Some(owner));
@@ -91,7 +97,8 @@ impl Binder<'_> {
 
     /// From here on a part is bound in which columns are counted by themselves, under the same role.
     pub(crate) fn enter_part(&self) -> Around {
-        let around = Around { context: self.uses.context.get(), role: self.uses.role.get() };
+        let own_names = self.relations.own_names();
+        let around = Around { context: self.uses.context.get(), role: self.uses.role.get(), own_names };
         self.uses.contexts.set(self.uses.contexts.get() + 1);
         self.uses.context.set(self.uses.contexts.get());
         around
@@ -101,6 +108,58 @@ impl Binder<'_> {
     pub(crate) fn leave_view(&self, around: Around) {
         self.uses.context.set(around.context);
         self.uses.role.set(around.role);
+        self.relations.show_own_names(around.own_names);
+    }
+
+    /// A scan of a table with the rows alone that its row policies let pass for a command.
+    ///
+    /// What the statement does with the rows must not run before the policy has decided: a division by a value that may
+    /// not be seen would tell of it by its error. So the rows that pass are computed before the query, as those of a
+    /// materialized common table expression are, and nothing is pushed below that.
+    pub(crate) fn rows_let_pass(
+        &mut self,
+        info: &RelationInfo,
+        relation: Relation,
+        command: PolicyCommand,
+    ) -> Result<Relation> {
+        let role = self.checked_role();
+        let Some(policy) = self.relations.row_policy(info.id, command, role)? else { return Ok(relation) };
+        let entry = |(name, id): &(Rc<str>, ColumnId)| Entry {
+            table: Some(info.name.as_str().into()),
+            schema: None,
+            name: name.clone(),
+            id: *id,
+            plain: true,
+            hidden: false,
+        };
+        let mut scope = Scope::new(None);
+        scope.entries = relation.columns.iter().map(entry).collect();
+        let around = self.enter_view(policy.owner);
+        self.uses.role.set(role);
+        let condition = self.policy_condition(&info.name, &policy.condition, scope);
+        self.leave_view(around);
+        let predicate = condition?;
+        let plan = LogicalPlan::Filter { input: Box::new(relation.plan), predicate };
+        Ok(Relation { plan: self.rows_of_one_run(plan)?, columns: relation.columns })
+    }
+
+    fn policy_condition(&mut self, table: &str, text: &str, scope: Scope) -> Result<Expr> {
+        // Parameters and subqueries are those of the statement, and none of the policy's business.
+        let (values, subqueries) = (std::mem::take(&mut self.values), self.subqueries.len());
+        let path = self.relations.search_in(vec![]);
+        let mut binder = ExprBinder::new(self, Rc::new(scope), Clause::Values);
+        let what = format!("a row policy of table \"{table}\"");
+        let bound = binder.bind_inside(what, format!("SELECT {text}"), Span::default());
+        let pending = !binder.pending.is_empty();
+        self.relations.search_in(path);
+        self.values = values;
+        let bound = bound?;
+        if pending || self.subqueries.len() > subqueries {
+            return Err(Error::unsupported("a row policy cannot hold a subquery"));
+        }
+        super::check_depth(&bound.expr)?;
+        let condition = operator::condition(bound, "a row policy", self.text)?;
+        Ok(super::expression::fold::fold(condition))
     }
 
     /// Asks about every relation that is read.

@@ -177,8 +177,9 @@ impl Context<'_> {
         };
         match name.text.to_ascii_lowercase().as_str() {
             "connection" => options.connections = Some(count("a number of sessions")?),
-            "statement" => options.statements = Some(count("a number of statements")?),
-            "time" => options.statement_ms = Some(counted(&types::size::milliseconds, "milliseconds or '5s'")?),
+            "time" => {
+                options.statement_ms = Some(counted(&types::size::milliseconds, "milliseconds or '5s'")?)
+            }
             "memory" => options.memory_bytes = Some(counted(&types::size::bytes, "bytes or '1GB'")?),
             "priority" => options.priority = Some(counted(&plain, "a priority")?),
             other => return Err(self.unsupported(format!("{} LIMIT", other.to_uppercase()), name.span)),
@@ -194,7 +195,13 @@ impl Context<'_> {
                 let (revoke, admin) = (*revoke, *option);
                 let by = by.as_ref().map(role);
                 _ = cascade;
-                Ok(AccessStatement::Membership { revoke, admin, roles: roles(joined), members: roles(to), by })
+                Ok(AccessStatement::Membership {
+                    revoke,
+                    admin,
+                    roles: roles(joined),
+                    members: roles(to),
+                    by,
+                })
             }
             Granted::Privileges { privileges: _, on } => {
                 let on = self.grant_target(on)?;
@@ -250,14 +257,17 @@ impl Context<'_> {
 
     fn grant_target(&self, target: &tree::GrantTarget) -> Result<GrantTarget> {
         let tree::GrantTarget { kind, all_in_schemas, names } = target;
-        let kind_text = kind.as_ref().map_or_else(|| "table".to_owned(), |kind| kind.text.to_ascii_lowercase());
+        let kind_text =
+            kind.as_ref().map_or_else(|| "table".to_owned(), |kind| kind.text.to_ascii_lowercase());
         let at = kind.as_ref().map(|kind| kind.span).unwrap_or_default();
         if *all_in_schemas {
             let schemas = names.iter().map(|name| self.schema_name(name)).collect::<Result<Vec<_>>>()?;
             return Ok(GrantTarget::AllIn(self.class_of_all(&kind_text, at)?, schemas));
         }
         let objects = || names.iter().map(|name| Ok(self.existing_name(name)?.0)).collect::<Result<Vec<_>>>();
-        let routines = || names.iter().map(|name| super::named(self.text, name, self.relations)).collect::<Result<Vec<_>>>();
+        let routines = || {
+            names.iter().map(|name| super::named(self.text, name, self.relations)).collect::<Result<Vec<_>>>()
+        };
         Ok(match kind_text.as_str() {
             "table" => GrantTarget::Tables(objects()?),
             "sequence" => GrantTarget::Sequences(objects()?),
@@ -303,7 +313,12 @@ impl Context<'_> {
             let path = tree::Path { names: vec![schema.clone()] };
             self.schema_name(&path)
         });
-        Ok(AccessStatement::Defaults { roles: roles(of), schemas: schemas.collect::<Result<_>>()?, class, grant })
+        Ok(AccessStatement::Defaults {
+            roles: roles(of),
+            schemas: schemas.collect::<Result<_>>()?,
+            class,
+            grant,
+        })
     }
 
     fn policy(&self, said: &tree::DefinePolicy) -> Result<DefinePolicy> {
@@ -396,7 +411,9 @@ impl Context<'_> {
                 if_exists: *if_exists,
             },
             (ObjectKind::Policy, _, _) => {
-                return Err(Error::new(SqlState::SyntaxError, "write DROP POLICY name ON table").at(place::START));
+                return Err(
+                    Error::new(SqlState::SyntaxError, "write DROP POLICY name ON table").at(place::START)
+                );
             }
             (_, Some(_), _) => return Err(super::refused("DROP ROLE", "ON table")),
             _ if cascade.is_some() => return Err(super::refused("DROP ROLE", "CASCADE")),

@@ -3,8 +3,8 @@
 //! Such a statement becomes `Statement::Call` of an internal procedure with values as arguments, so that execution needs
 //! no statement of its own for it. Errors of CREATE SECRET never quote the values.
 
-use plan::access::AccessStatement;
 use plan::Statement;
+use plan::access::AccessStatement;
 use syntax::Span;
 use syntax::tree::{
     self, AlterObject, CreateSecret, CreateWideTable, Expr as Ast, ExprKind as AstKind, IfThere, Literal,

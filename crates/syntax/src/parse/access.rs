@@ -4,15 +4,15 @@ use super::{Parsed, Parser};
 use crate::keyword::Keyword as K;
 use crate::token::Kind;
 use crate::tree::{
-    AccessStatement, DefaultPrivileges, DefinePolicy, DefineRole, Grant, GrantTarget, Granted, LimitValue, Name,
-    PrivilegeItem, RoleOption, RoleWord, StatementKind,
+    AccessStatement, DefaultPrivileges, DefinePolicy, DefineRole, Grant, GrantTarget, Granted, LimitValue,
+    Name, PrivilegeItem, RoleOption, RoleWord, StatementKind,
 };
 
 /// Options of a role that are one word.
 const FLAGS: [&str; 7] =
     ["superuser", "createdb", "createrole", "inherit", "login", "replication", "bypassrls"];
 /// Words before LIMIT.
-const LIMITS: [&str; 5] = ["connection", "statement", "time", "memory", "priority"];
+const LIMITS: [&str; 4] = ["connection", "time", "memory", "priority"];
 
 impl Parser<'_> {
     /// Whether this word stands there, which need not be a known one.
@@ -85,9 +85,7 @@ impl Parser<'_> {
     }
 
     fn role_option(&mut self) -> Parsed<RoleOption> {
-        let flag = FLAGS.iter().any(|flag| {
-            self.is_text(0, flag) || (self.is_text(0, &format!("no{flag}")))
-        });
+        let flag = FLAGS.iter().any(|flag| self.is_text(0, flag) || (self.is_text(0, &format!("no{flag}"))));
         if flag {
             return Ok(RoleOption::Flag(self.label("an option")?));
         }
@@ -97,7 +95,9 @@ impl Parser<'_> {
         if self.eat_text("password") {
             return match self.eat(K::NULL) {
                 true => Ok(RoleOption::Password(None)),
-                false => Ok(RoleOption::Password(Some(self.text_literal("a password in single quotes or NULL")?))),
+                false => {
+                    Ok(RoleOption::Password(Some(self.text_literal("a password in single quotes or NULL")?)))
+                }
             };
         }
         if self.is(K::VALID) && self.is_text(1, "until") {
@@ -328,5 +328,4 @@ impl Parser<'_> {
         let to = self.label("a role")?;
         Ok(StatementKind::Access(Box::new(AccessStatement::ReassignOwned { roles, to })))
     }
-
 }

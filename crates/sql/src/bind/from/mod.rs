@@ -19,6 +19,7 @@ pub(crate) mod unnesting;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use access::PolicyCommand;
 use plan::{
     ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ROW_REFERENCE, ScanSource,
 };
@@ -538,11 +539,9 @@ impl<'a> Binder<'a> {
 
     /// A scan of a table that a query reads, with the rows that its row policies let pass.
     fn scan_to_read(&mut self, info: RelationInfo) -> Result<Relation> {
-        let relation = self.scan(info);
-        if let LogicalPlan::Scan { source: ScanSource::Table { table, .. }, .. } = &relation.plan {
-            self.note_use(Used::Table(*table), &relation, true);
-        }
-        Ok(relation)
+        let relation = self.scan(info.clone());
+        self.note_use(Used::Table(info.id), &relation, true);
+        self.rows_let_pass(&info, relation, PolicyCommand::Select)
     }
 
     /// A scan of all columns of a table, under new column ids; notes its keys.

@@ -11,7 +11,7 @@
 
 use std::rc::Rc;
 
-use access::Privilege;
+use access::{PolicyCommand, Privilege};
 use plan::{ColumnId, Expr, JoinKind, ModificationKind, RowAction};
 use syntax::Span;
 use syntax::tree::{
@@ -217,7 +217,7 @@ impl<'a> Binder<'a> {
             return Err(Error::new(SqlState::SyntaxError, message));
         }
         let (table, on) = self.merge_source(&parts)?;
-        let (target, scan) = self.target(&named);
+        let (target, scan) = self.target(&named, PolicyCommand::Update)?;
         let own = entries(&target.name, info, &target.columns, true);
         let source = self.bind_factor(table, &Scope::new(None), false)?;
         if let Some(twice) = shared_alias(&own, &source.entries) {

@@ -18,7 +18,7 @@ pub(crate) mod retype;
 
 use std::rc::Rc;
 
-use access::Privilege;
+use access::{PolicyCommand, Privilege};
 use plan::statement::ObjectName;
 use plan::{
     ColumnId, Conflict, Expr, ExprKind, JoinKind, LogicalPlan, LogicalQuery, Modification, ModificationKind,
@@ -136,7 +136,11 @@ impl<'a> Binder<'a> {
     }
 
     /// A scan of the statement's table that also gives each row's reference.
-    pub(crate) fn target<'i>(&mut self, named: &Named<'i>) -> (Target<'i>, LogicalPlan) {
+    pub(crate) fn target<'i>(
+        &mut self,
+        named: &Named<'i>,
+        command: PolicyCommand,
+    ) -> Result<(Target<'i>, LogicalPlan)> {
         let relation = self.scan(named.info.clone());
         self.note_use(Used::Table(named.info.id), &relation, false);
         let Relation { mut plan, columns } = relation;
@@ -144,12 +148,19 @@ impl<'a> Binder<'a> {
         if let LogicalPlan::Scan { columns, .. } = &mut plan {
             columns.push((row, ROW_REFERENCE));
         }
+        let Relation { plan, columns } =
+            self.rows_let_pass(named.info, Relation { plan, columns }, command)?;
         let columns = columns.into_iter().map(|(_, id)| id).collect();
-        (Target { info: named.info, name: named.shown(), row, columns }, plan)
+        Ok((Target { info: named.info, name: named.shown(), row, columns }, plan))
     }
 
     /// Asks whether columns of a table may be written, or with none whether its rows may.
-    pub(crate) fn check_write(&self, info: &RelationInfo, privilege: Privilege, places: &[usize]) -> Result<()> {
+    pub(crate) fn check_write(
+        &self,
+        info: &RelationInfo,
+        privilege: Privilege,
+        places: &[usize],
+    ) -> Result<()> {
         let fields = info.columns.fields();
         let columns: Vec<&str> = places.iter().map(|at| fields[*at].name.as_str()).collect();
         self.relations.check_use(&Used::Table(info.id), privilege, &columns, None)
@@ -201,7 +212,7 @@ impl<'a> Binder<'a> {
 
     /// The changes of an UPDATE.
     pub(crate) fn update(&mut self, named: Named<'_>, parts: UpdateParts<'a>) -> Result<Changing> {
-        let (target, scan) = self.target(&named);
+        let (target, scan) = self.target(&named, PolicyCommand::Update)?;
         let (mut plan, scope) = self.target_and(&target, scan, parts.from)?;
         let scope = Rc::new(scope);
         if let Some(condition) = parts.selection {
@@ -242,7 +253,7 @@ impl<'a> Binder<'a> {
     /// The changes of a DELETE.
     pub(crate) fn delete(&mut self, named: Named<'_>, parts: DeleteParts<'a>) -> Result<Changing> {
         self.check_write(named.info, Privilege::Delete, &[])?;
-        let (target, scan) = self.target(&named);
+        let (target, scan) = self.target(&named, PolicyCommand::Delete)?;
         let (mut plan, mut scope) = self.target_and(&target, scan, parts.using)?;
         if let Some(condition) = parts.selection {
             let scope = Rc::new(scope.clone());
@@ -317,7 +328,7 @@ impl<'a> Binder<'a> {
         self.check_unused_ctes()?;
         self.refuse_second_change(&changing.change, &changing.name)?;
         let Changing { name, relation, change } = changing;
-        Ok(Modification { name, query: self.finish(relation)?, change })
+        Ok(Modification { name, query: self.finish_change(relation)?, change })
     }
 
     /// A query, after the changes in its WITH.
