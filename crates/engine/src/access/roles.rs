@@ -345,6 +345,12 @@ impl Session {
         let identity = self.identity();
         let snapshot = self.snapshot();
         let state = snapshot.access();
+        if let Some(RoleName::Named(label)) = role
+            && identity.embedded
+            && state.find(label).is_none()
+        {
+            return self.set_role_to(role.filter(|_| !label.is_empty()));
+        }
         let id = match role {
             None => identity.authenticated,
             Some(role) => resolved(state, identity, role)
