@@ -20,6 +20,9 @@ impl Draft {
     /// Makes `changes` on this draft. On an error the draft is in an unknown state, to be dropped.
     pub(crate) fn apply(&mut self, changes: &[Change], pool: &Pool, rebase: Rebase<'_>) -> Result<()> {
         changes.iter().try_for_each(|change| self.apply_one(change, pool, rebase))?;
+        if changes.iter().any(|change| matches!(change, Change::Access { .. })) {
+            self.refuse_lost_roles()?;
+        }
         // A table that one transaction dropped may have got another one's foreign key.
         let parents = self.snapshot.tables().flat_map(|t| &t.foreign_keys).map(|key| key.parent);
         let bases = self.snapshot.wide_tables().flat_map(|t| t.wide.iter().flat_map(|wide| wide.tables()));
@@ -112,6 +115,7 @@ impl Draft {
                     None => sequences.remove(name),
                 };
             }
+            Change::Access { key, entry } => self.apply_access(key, entry, rebase)?,
             Change::Type { name, ty } => {
                 self.same(rebase, |s| s.types.get(name).cloned())?;
                 match ty {
@@ -129,6 +133,18 @@ impl Draft {
                 self.changed = true;
             }
         }
+        Ok(())
+    }
+
+    fn apply_access(
+        &mut self,
+        key: &access::Key,
+        entry: &Option<Arc<access::Entry>>,
+        rebase: Rebase<'_>,
+    ) -> Result<()> {
+        self.same(rebase, |s| s.access.entries().get(key).cloned())?;
+        Arc::make_mut(&mut self.snapshot.access).set(key.clone(), entry.clone());
+        self.changed = true;
         Ok(())
     }
 

@@ -14,6 +14,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use access::{Entry, Key};
 use block::Bitmap;
 use types::{Error, Result, Type};
 
@@ -83,6 +84,11 @@ pub enum Change {
     Macro {
         name: String,
         text: Option<Arc<Macro>>,
+    },
+    /// An entry about access under a key; `None` takes it away.
+    Access {
+        key: Key,
+        entry: Option<Arc<Entry>>,
     },
     /// A wide table shows another build, or none.
     Build {
@@ -175,6 +181,13 @@ fn of_schemas(before: &Snapshot, after: &Snapshot, wanted: impl Fn(&str) -> bool
     for (name, text) in differing(&before.macros, &after.macros) {
         changes.push(Change::Macro { name, text });
     }
+    if !Arc::ptr_eq(&before.access, &after.access) {
+        let of_both = |key: &Key| before.is_temporary_entry(key) || after.is_temporary_entry(key);
+        let logged = |key: &Key| wanted(TEMPORARY_SCHEMA) || !of_both(key);
+        let entries = differing(before.access.entries(), after.access.entries());
+        let entries = entries.into_iter().filter(|(key, _)| logged(key));
+        changes.extend(entries.map(|(key, entry)| Change::Access { key, entry }));
+    }
     let gone = before.schemas.keys().filter(|name| !after.schemas.contains_key(*name));
     changes.extend(gone.cloned().map(Change::DropSchema));
     changes
@@ -186,12 +199,12 @@ fn sorted<'a>(ids: impl Iterator<Item = &'a TableId>) -> impl Iterator<Item = Ta
     ids.into_iter()
 }
 
-type Entries<T> = std::collections::BTreeMap<String, Arc<T>>;
+type Entries<K, T> = std::collections::BTreeMap<K, Arc<T>>;
 
 /// Names with another value than before, those that are gone first.
-fn differing<T>(before: &Entries<T>, after: &Entries<T>) -> Vec<(String, Option<Arc<T>>)> {
+fn differing<K: Ord + Clone, T>(before: &Entries<K, T>, after: &Entries<K, T>) -> Vec<(K, Option<Arc<T>>)> {
     let gone = before.keys().filter(|name| !after.contains_key(*name)).map(|name| (name.clone(), None));
-    let same = |name: &String, value: &Arc<T>| before.get(name).is_some_and(|old| Arc::ptr_eq(old, value));
+    let same = |name: &K, value: &Arc<T>| before.get(name).is_some_and(|old| Arc::ptr_eq(old, value));
     let new = after.iter().filter(|(name, value)| !same(name, value));
     gone.chain(new.map(|(name, value)| (name.clone(), Some(value.clone())))).collect()
 }

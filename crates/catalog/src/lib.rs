@@ -14,6 +14,7 @@ mod catalog;
 mod change;
 mod data;
 mod draft;
+mod grants;
 mod identity;
 mod mounts;
 mod objects;

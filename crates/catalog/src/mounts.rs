@@ -256,6 +256,9 @@ impl Snapshot {
         }
         changed.extend(differing(&self.macros, &later.macros).map(|name| of(name)));
         changed.extend(differing(&self.types, &later.types).map(|name| of(name)));
+        if !Arc::ptr_eq(&self.access, &later.access) {
+            changed.insert(None);
+        }
         debug_assert!(changed.len() <= composition.parts.len() + 1);
         let mut changed: Vec<Option<String>> = changed.into_iter().collect();
         changed.sort_unstable();
@@ -270,6 +273,7 @@ impl Snapshot {
             schemas: BTreeMap::new(),
             macros: BTreeMap::new(),
             types: BTreeMap::new(),
+            access: self.access.clone(),
             damaged: composition.main.damaged.clone(),
             composition: None,
         };
@@ -289,7 +293,11 @@ impl Snapshot {
                 }
             })
             .zip(&composition.parts)
-            .map(|(share, part)| Snapshot { damaged: part.mounted.snapshot.damaged.clone(), ..share })
+            .map(|(share, part)| Snapshot {
+                damaged: part.mounted.snapshot.damaged.clone(),
+                access: part.mounted.snapshot.access.clone(),
+                ..share
+            })
             .collect();
         let place = |key: &str| {
             let split = key.split_once('.');

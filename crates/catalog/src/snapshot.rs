@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub(crate) schemas: BTreeMap<String, SchemaEntry>,
     pub(crate) macros: BTreeMap<String, Arc<Macro>>,
     pub(crate) types: BTreeMap<String, Arc<Type>>,
+    /// Roles, privileges and policies.
+    pub(crate) access: Arc<access::State>,
     /// Tables that could not be read when the database was opened.
     pub(crate) damaged: Arc<[DamagedTable]>,
     /// The parts of a state of several databases (`mounts`); `None` for one database.
@@ -55,7 +57,15 @@ impl Snapshot {
     pub(crate) fn new() -> Self {
         let schemas = [DEFAULT_SCHEMA, TEMPORARY_SCHEMA].map(|s| (s.to_owned(), SchemaEntry::default()));
         let (macros, types) = (BTreeMap::new(), BTreeMap::new());
-        Snapshot { version: 0, schemas: schemas.into(), macros, types, damaged: [].into(), composition: None }
+        Snapshot {
+            version: 0,
+            schemas: schemas.into(),
+            macros,
+            types,
+            access: Arc::default(),
+            damaged: [].into(),
+            composition: None,
+        }
     }
     /// Rises with every commit.
     pub fn version(&self) -> u64 {
@@ -87,6 +97,7 @@ impl Snapshot {
         };
         self.composition.is_none()
             && other.composition.is_none()
+            && Arc::ptr_eq(&self.access, &other.access)
             && Arc::ptr_eq(&self.damaged, &other.damaged)
             && alike(&self.macros, &other.macros, Arc::ptr_eq)
             && alike(&self.types, &other.types, Arc::ptr_eq)

@@ -33,7 +33,7 @@ impl Session {
         }
         if self.calls.fetch_add(1, Ordering::AcqRel) == 0 {
             self.cancel.reset();
-            self.cancel.set_timeout(self.settings().statement_timeout);
+            self.cancel.set_timeout(self.statement_timeout());
         }
         let _leave = Leave(self);
         let (tick, cancel) = (self.tick(), self.cancel.clone());
@@ -73,7 +73,7 @@ impl Session {
         self.called(|| {
             self.follow_role();
             if !self.is_inside() {
-                self.cancel.set_timeout(self.settings().statement_timeout);
+                self.cancel.set_timeout(self.statement_timeout());
             }
             let query = self.begin_query(text);
             let trace = self.begin_trace(&query);

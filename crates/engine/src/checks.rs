@@ -1,5 +1,6 @@
 //! CHECK constraints: every statement that adds rows, or changes some, proves them before its rows are seen.
 
+use access::{ObjectKey, PolicyCommand};
 use block::Block;
 use catalog::{Check, Table};
 use expr::{Predicate, Selected};
@@ -8,6 +9,7 @@ use types::{Error, Field, Result, Schema, SqlState, Type};
 use vector::Batch;
 
 use crate::Session;
+use crate::access::policies;
 use crate::constraints::LiveBlock;
 use crate::relations::SessionRelations;
 
@@ -56,6 +58,35 @@ impl Session {
         };
         let checks = std::slice::from_ref(check);
         self.find_violation(table, checks, &LiveBlock::all(&table.data), relations, &violated)
+    }
+
+    /// 42501 at the first of these rows that the row policies of the table do not let the session write.
+    pub(crate) fn verify_policies(
+        &self,
+        table: &Table,
+        blocks: &[LiveBlock],
+        commands: &[PolicyCommand],
+    ) -> Result<()> {
+        let (snapshot, role) = (self.snapshot(), self.identity().current);
+        let state = snapshot.access();
+        let Some(object) = policies::holds_for(state, &ObjectKey::Table(table.id.0), role) else {
+            return Ok(());
+        };
+        let fields = table.columns.fields().iter().enumerate();
+        let columns: Vec<(String, usize)> = fields.map(|(at, field)| (field.name.clone(), at)).collect();
+        let check = |command: &PolicyCommand| {
+            let condition = policies::condition(state, &object, role, *command, true);
+            // Unknown is a violation here.
+            Check { name: String::new(), text: format!("({condition}) IS TRUE"), columns: columns.clone() }
+        };
+        let checks: Vec<Check> = commands.iter().map(check).collect();
+        let relations = self.relations();
+        sql::Relations::hide_own_names(&relations, object.owner);
+        let violated = |_: &Check, _: String| {
+            let name = &table.name;
+            access::denied(format!("new row violates row-level security policy for table \"{name}\""))
+        };
+        self.find_violation(table, &checks, blocks, &relations, &violated)
     }
 
     fn find_violation(

@@ -27,7 +27,7 @@ impl Session {
         let path = &*formats::at_home(path);
         let options = WriteOptions::parse(path, options)?;
         self.written(query, options, relations, |schema, options, rows, threads| {
-            write_to(&self.environment, path, schema, rows, options, threads, &|| self.go_on())
+            write_to(&self.environment(), path, schema, rows, options, threads, &|| self.go_on())
         })
     }
 
@@ -43,7 +43,7 @@ impl Session {
             let error = Error::new(SqlState::InvalidParameterValue, "standard output has no folders");
             return Err(error.with_hint("PARTITION_BY is for COPY TO 'folder'"));
         }
-        let mut out = self.standard.output(self.environment.capability())?;
+        let mut out = self.standard.output(self.environment().capability())?;
         let failed =
             |e: std::io::Error| Error::new(SqlState::IoError, format!("cannot write standard output: {e}"));
         self.written(query, options, relations, |schema, options, rows, threads| {

@@ -67,6 +67,8 @@ pub(crate) struct Shared {
     pub workload: crate::workload::Workload,
     /// Settings given to roles by ALTER ROLE.
     pub roles: crate::roles::Roles,
+    /// Sessions that are open, by role.
+    pub seats: crate::access::Seats,
     /// Traces and counts of statements that have ended.
     pub seen: Arc<crate::traces::Seen>,
     /// The main database's tables, views and other objects.
@@ -171,6 +173,7 @@ impl Database {
             definitions: Default::default(),
             workload: Default::default(),
             roles: Default::default(),
+            seats: Default::default(),
             seen: Default::default(),
             catalog,
             environment,

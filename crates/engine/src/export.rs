@@ -269,7 +269,7 @@ impl Session {
             return Err(Error::new(SqlState::InvalidParameterValue, message)
                 .with_hint("expected parquet, csv, json or arrow"));
         }
-        self.environment.capability().file(path)?;
+        self.environment().capability().file_to_write(path)?;
         let folder = Path::new(path);
         if folder.is_file() || folder.read_dir().is_ok_and(|mut there| there.next().is_some()) {
             let message = format!("\"{path}\" exists and is not empty");
@@ -309,7 +309,7 @@ impl Session {
 
     /// Runs what EXPORT DATABASE wrote, as one statement: all of it or nothing.
     pub(crate) fn import_database(&self, path: &str) -> Result<ResultSet> {
-        self.environment.capability().file(path)?;
+        self.environment().capability().file(path)?;
         let folder = Path::new(path);
         let read = |file: &str| {
             let whole = folder.join(file);

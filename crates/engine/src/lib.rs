@@ -45,6 +45,7 @@
 //! `alter`, `insert` and `modify`, in transactions (`transaction`) whose keys are proved (`verify`); `system` lists it.
 #![forbid(unsafe_code)]
 
+mod access;
 mod advise;
 mod alter;
 mod api;
@@ -108,6 +109,8 @@ mod verify;
 mod wide;
 mod workload;
 
+pub use access::Login;
+pub use access::objects::{AccessView, Object};
 pub use api::{
     Appender, BulkColumn, BulkInsert, ColumnIndex, Connection, Date, Decimal, FromRow, FromSql, Interval,
     Marked, Mismatch, OptionalRow, Params, Row, Rows, Savepoint, Statement, Time, Timestamp, TimestampTz,

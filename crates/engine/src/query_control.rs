@@ -13,7 +13,7 @@ use crate::result::ResultSet;
 use crate::settings;
 
 /// The procedures that these statements are parsed as.
-const PROCEDURES: [&str; 4] = ["pause_query", "resume_query", "cancel_query", "alter_query"];
+pub(crate) const PROCEDURES: [&str; 4] = ["pause_query", "resume_query", "cancel_query", "alter_query"];
 
 /// Whether a procedure changes no data.
 pub(crate) fn is_control(procedure: &str) -> bool {
@@ -68,6 +68,7 @@ impl Session {
                 let number = value.as_i64().map(|number| number.to_string());
                 let text = value.as_text().map(str::to_owned).or(number);
                 let (Some(name), Some(text)) = (name.as_text(), text) else { return Err(usage(procedure)) };
+                self.refuse_above_limits(name, &text)?;
                 alter(&query, name, &text)?;
                 "ALTER QUERY"
             }

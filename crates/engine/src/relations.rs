@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use access::{ObjectKey, PolicyCommand, Predefined, Privilege, RoleId};
 use catalog::{Snapshot, Table};
 use files::Capability;
 use formats::Environment;
@@ -20,6 +21,9 @@ use plan::{FileSource, Rejects, TableId};
 use types::quote;
 use types::{Error, Result, Schema, Type, Value};
 
+use crate::access::guard::{self, Decision};
+use crate::access::objects::{self, AccessView};
+use crate::access::{InputFolder, policies};
 use crate::copy_streams::{StandardStreams, is_pipe};
 use crate::cursors::Cursors;
 use crate::database::Database;
@@ -54,10 +58,14 @@ pub(crate) struct SessionRelations {
     cursors: Cursors,
     /// What COPY FROM STDIN reads.
     standard: Arc<StandardStreams>,
+    /// Where it is put for roles that may open no files.
+    input: Option<Arc<InputFolder>>,
     /// What nextval has given the session.
     sequences: SequenceValues,
     /// Schemas in which names without one are looked for before the default one.
     path: Mutex<Vec<String>>,
+    /// The session's own macros are found.
+    own_names: AtomicBool,
     /// Something was asked that neither the snapshot nor the settings decide.
     passing: AtomicBool,
     /// The system catalog, once it was asked for.
@@ -102,6 +110,8 @@ impl SessionRelations {
             cursors: Cursors::default(),
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
+            input: None,
+            own_names: AtomicBool::new(true),
             passing: AtomicBool::new(false),
             pg_catalog: PgCatalog::default(),
         }
@@ -145,7 +155,17 @@ impl SessionRelations {
         self.rejects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// With the folder for what is read of streams where the role may open no files.
+    pub fn with_input_folder(mut self, folder: Arc<InputFolder>) -> Self {
+        self.input = Some(folder);
+        self
+    }
+
     fn temporary_folder(&self) -> std::path::PathBuf {
+        let plain = !self.snapshot.access().is_superuser(self.settings.identity.current);
+        if let Some(folder) = self.input.as_ref().filter(|_| plain) {
+            return folder.made();
+        }
         let folder = self.database.as_ref().map(Database::temp_directory).filter(|folder| !folder.is_empty());
         folder.map_or_else(std::env::temp_dir, std::path::PathBuf::from)
     }
@@ -251,6 +271,8 @@ impl SessionRelations {
             cursors: Cursors::default(),
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
+            input: None,
+            own_names: AtomicBool::new(true),
             passing: AtomicBool::new(false),
             pg_catalog: PgCatalog::default(),
         }
@@ -315,6 +337,8 @@ impl SessionRelations {
             cursors: self.cursors.clone(),
             sequences: self.sequences.clone(),
             path: Mutex::default(),
+            input: None,
+            own_names: AtomicBool::new(true),
             passing: AtomicBool::new(false),
             pg_catalog: PgCatalog::default(),
         };
@@ -323,6 +347,23 @@ impl SessionRelations {
             Ok(plan::Statement::Query(query)) => Some(result_schema(&query)),
             _ => None,
         }
+    }
+    /// What the session may see of objects and of what others do.
+    pub fn access(&self) -> AccessView<'_> {
+        AccessView::new(&self.snapshot, self.settings.identity)
+    }
+    fn check_system_function(&self, function: &str) -> Result<()> {
+        let (state, identity) = (self.snapshot.access(), self.settings.identity);
+        match guard::system_function(function) {
+            Decision::Everyone | Decision::OwnRows | Decision::OwnQuery | Decision::WhereOpened => Ok(()),
+            Decision::Needs(role) => crate::access::needs(state, identity, role, &format!("read {function}")),
+            Decision::Superuser if state.is_superuser(identity.current) => Ok(()),
+            Decision::Superuser => Err(access::denied(format!("permission denied to read {function}"))),
+        }
+    }
+    /// The number of the session that asks.
+    pub fn session_number(&self) -> Option<u64> {
+        self.statement.as_ref().map(|statement| statement.query().session())
     }
     /// Whether what was bound so far would be bound alike again, as long as the snapshot and the settings stay:
     /// nothing was asked of files, of the host program, of the system's state or of the clock.
@@ -425,9 +466,116 @@ impl sql::Relations for SessionRelations {
         // And the database's own after these.
         view.or_else(|| if schema.is_none() { system::view(name) } else { None })
     }
+    fn view_owner(&self, schema: Option<&str>, name: &str) -> Option<(RoleId, (String, String))> {
+        let found = self.schema_of(schema, name);
+        if self.snapshot.find(found.as_deref(), name).is_some() {
+            return None;
+        }
+        self.snapshot.view(found.as_deref(), name)?;
+        match self.snapshot.relation_key(found.as_deref(), name)? {
+            // A view of an attached database has no owner here: whoever reads it needs what it reads.
+            key if objects::is_attached(&self.snapshot, &key) => None,
+            ObjectKey::View(schema, name) => {
+                let key = ObjectKey::View(schema.clone(), name.clone());
+                Some((self.snapshot.access().owner(&key), (schema, name)))
+            }
+            _ => None,
+        }
+    }
+    fn check_use(
+        &self,
+        used: &sql::Used,
+        privilege: Privilege,
+        columns: &[&str],
+        role: Option<RoleId>,
+    ) -> Result<()> {
+        let role = role.unwrap_or(self.settings.identity.current);
+        let state = self.snapshot.access();
+        if state.is_superuser(role) {
+            return Ok(());
+        }
+        match used {
+            sql::Used::Table(id) => {
+                let table = self.table_by_id(*id)?;
+                let place = (&ObjectKey::Table(id.0), table.schema.as_str(), table.name.as_str());
+                objects::check_relation(&self.snapshot, role, place, privilege, columns)
+            }
+            sql::Used::View(schema, name) => {
+                let key = ObjectKey::View(schema.clone(), name.clone());
+                objects::check_relation(&self.snapshot, role, (&key, schema, name), privilege, columns)
+            }
+        }
+    }
+    fn row_policy(
+        &self,
+        table: TableId,
+        command: PolicyCommand,
+        role: Option<RoleId>,
+    ) -> Result<Option<sql::RowPolicy>> {
+        let role = role.unwrap_or(self.settings.identity.current);
+        let (state, key) = (self.snapshot.access(), ObjectKey::Table(table.0));
+        let Some(object) = policies::holds_for(state, &key, role) else { return Ok(None) };
+        let mut condition = policies::condition(state, &object, role, command, false);
+        if matches!(command, PolicyCommand::Update | PolicyCommand::Delete) {
+            // What may not be seen cannot be changed either.
+            let seen = policies::condition(state, &object, role, PolicyCommand::Select, false);
+            condition = format!("({condition}) AND ({seen})");
+        }
+        Ok(Some(sql::RowPolicy { condition, owner: object.owner }))
+    }
+    fn hide_own_names(&self, owner: RoleId) -> bool {
+        let current = self.settings.identity.current;
+        let same = owner == current || self.snapshot.access().is_superuser(current);
+        let before = self.own_names.load(Relaxed);
+        self.own_names.store(before && same, Relaxed);
+        before
+    }
+    fn own_names(&self) -> bool {
+        self.own_names.load(Relaxed)
+    }
+    fn show_own_names(&self, shown: bool) {
+        self.own_names.store(shown, Relaxed);
+    }
+    fn check_macro(&self, schema: Option<&str>, name: &str) -> Result<()> {
+        let own = &self.settings.macros;
+        if self.own_names.load(Relaxed)
+            && schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA)
+            && own.contains_key(name)
+        {
+            return Ok(());
+        }
+        match self.named(schema, name, self.snapshot.macros()) {
+            Some((key, _)) => {
+                let role = self.settings.identity.current;
+                let (home, shown) = self.snapshot.place_of(&key);
+                objects::check_schema(&self.snapshot, role, &home, Privilege::Usage)?;
+                self.snapshot.access().check(
+                    role,
+                    &ObjectKey::Routine(key.clone()),
+                    Privilege::Execute,
+                    shown,
+                )
+            }
+            None => Ok(()),
+        }
+    }
+    fn check_host_function(&self, name: &str) -> Result<()> {
+        match self.sequences.function(name, self) {
+            // It asks about the sequence that it is given.
+            Some(_) => Ok(()),
+            None => {
+                let what = format!("call function {name} of the host program");
+                let identity = self.settings.identity;
+                crate::access::needs(self.snapshot.access(), identity, Predefined::HostFunctions, &what)
+            }
+        }
+    }
     fn macro_named(&self, schema: Option<&str>, name: &str) -> Vec<sql::MacroInfo> {
         let own = &self.settings.macros;
-        if schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA) && own.contains_key(name) {
+        if self.own_names.load(Relaxed)
+            && schema.is_none_or(|schema| schema == catalog::TEMPORARY_SCHEMA)
+            && own.contains_key(name)
+        {
             return (1..).map_while(|number| own.get(&sql::form_name(name, number)).cloned()).collect();
         }
         let macros = self.snapshot.macros();
@@ -510,6 +658,9 @@ impl sql::Relations for SessionRelations {
         if let Some(rows) = pg_catalog::rows(self, function) {
             return self.of_the_moment(Ok(Some(rows)));
         }
+        if system::FUNCTIONS.contains(&function) {
+            self.check_system_function(function)?;
+        }
         self.of_the_moment(system::rows(self, function))
     }
     fn system_of(&self, function: &str, arguments: &[Value]) -> Result<Option<sql::SystemRows>> {
@@ -537,7 +688,16 @@ impl sql::Relations for SessionRelations {
         Some(places.database(name)?.map_or_else(|| places.main.to_owned(), |mounted| mounted.name.clone()))
     }
     fn current_user(&self) -> String {
-        self.settings.role.as_deref().unwrap_or(crate::roles::DEFAULT_ROLE).to_owned()
+        match &self.settings.role {
+            Some(name) => name.to_string(),
+            None => self.snapshot.access().name(self.settings.identity.current),
+        }
+    }
+    fn session_user(&self) -> String {
+        match self.settings.identity {
+            identity if identity.session != identity.current => self.snapshot.access().name(identity.session),
+            _ => self.current_user(),
+        }
     }
     fn search_in(&self, schemas: Vec<String>) -> Vec<String> {
         std::mem::replace(&mut *self.path.lock().unwrap_or_else(PoisonError::into_inner), schemas)

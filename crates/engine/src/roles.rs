@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use types::{Error, Field, Result, SqlState, Type, Value};
 
@@ -64,6 +64,8 @@ pub(crate) struct RoleView {
     /// Version of the roles' settings that the session follows; `None`: the settings have to be
     /// applied again.
     seen: Option<u64>,
+    /// The roles of the catalog that it follows.
+    state: Option<Arc<access::State>>,
     /// Settings that the session has set itself.
     own: BTreeSet<String>,
     /// Settings that are as the role has them.
@@ -74,12 +76,17 @@ impl Session {
     /// Takes over what the session's role says since the last statement.
     pub(crate) fn follow_role(&self) {
         let version = self.database.shared.roles.version.load(Ordering::Acquire);
+        let state = self.database.shared.catalog.snapshot().access().clone();
         let mut view = self.role_view();
-        if view.seen == Some(version) {
+        if view.seen == Some(version) && view.state.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &state)) {
             return;
         }
         let mut settings = self.settings();
-        let wanted = self.database.shared.roles.of(settings.role.as_deref().unwrap_or(DEFAULT_ROLE));
+        let mut wanted = self.database.shared.roles.of(settings.role.as_deref().unwrap_or(DEFAULT_ROLE));
+        if let Some(role) = state.role(settings.identity.current) {
+            wanted.extend(role.settings);
+        }
+        view.state = Some(state);
         let view = &mut *view;
         for name in std::mem::take(&mut view.followed) {
             if !view.own.contains(&name) && !wanted.contains_key(&name) {
@@ -112,12 +119,9 @@ impl Session {
         Ok(())
     }
 
-    /// SET ROLE: from now on the session goes by this name.
-    pub(crate) fn set_role(&self, role: Option<&str>) -> Result<()> {
-        self.settings().set("role", role)?;
+    /// What the role says has to be applied again.
+    pub(crate) fn forget_role_settings(&self) {
         self.role_view().seen = None;
-        self.follow_role();
-        Ok(())
     }
 
     /// ALTER ROLE; `None`: it is another procedure.
@@ -134,18 +138,19 @@ impl Session {
     }
 
     fn alter_role(&self, procedure: &str, arguments: &[&str]) -> Result<ResultSet> {
-        let roles = &self.database.shared.roles;
         match (procedure, arguments) {
             ("alter_role", [role, name, value]) => {
                 let name = name.to_ascii_lowercase();
                 checked(&name, value)?;
-                roles.change(role, |settings| _ = settings.insert(name, (*value).to_owned()));
+                self.change_role_settings(role, |settings| {
+                    settings.insert(name.clone(), (*value).to_owned());
+                })?;
             }
-            ("reset_role", [role]) => roles.change(role, RoleSettings::clear),
+            ("reset_role", [role]) => self.change_role_settings(role, RoleSettings::clear)?,
             ("reset_role", [role, name]) => {
                 let name = name.to_ascii_lowercase();
                 settable(&name)?;
-                roles.change(role, |settings| _ = settings.remove(&name));
+                self.change_role_settings(role, |settings| _ = settings.remove(&name))?;
             }
             _ => {
                 return Err(Error::new(
@@ -157,6 +162,26 @@ impl Session {
         }
         self.follow_role();
         Ok(ResultSet::done("ALTER ROLE"))
+    }
+}
+
+impl Session {
+    /// Changes the settings of a role: of one of the catalog there, of another name in memory, where only the host's own
+    /// session knows one.
+    fn change_role_settings(&self, role: &str, change: impl Fn(&mut RoleSettings)) -> Result<()> {
+        let identity = self.identity();
+        let known = self.snapshot().access().find(role);
+        match known {
+            Some(id) if id != access::RoleId::BOOTSTRAP => {
+                self.commit(|draft| crate::access::set_role_settings(draft, identity, id, &change))
+            }
+            None if !identity.embedded => self.snapshot().access().named(role).map(drop),
+            _ if !self.is_superuser() => Err(access::denied("permission denied to alter role")),
+            _ => {
+                self.database.shared.roles.change(role, change);
+                Ok(())
+            }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use catalog::{DEFAULT_SCHEMA, Snapshot, TEMPORARY_SCHEMA};
 use plan::Statement;
+use plan::access::{AccessStatement, GrantTarget, Owned};
 use plan::statement::{AddedKey, AlterAction, CommentTarget, ObjectName, TableOptions};
 use types::Result;
 use types::quote;
@@ -253,6 +254,21 @@ impl Names<'_> {
         options.defaults.iter_mut().try_for_each(|(_, text)| draws::kept(text, schema, &self.places))
     }
 
+    fn fill_access(&self, statement: &mut AccessStatement) {
+        match statement {
+            AccessStatement::Grant {
+                on: GrantTarget::Tables(names) | GrantTarget::Sequences(names), ..
+            } => {
+                names.iter_mut().for_each(|name| self.known(name));
+            }
+            AccessStatement::Policy(policy) => self.known(&mut policy.table),
+            AccessStatement::DropPolicy { table, .. }
+            | AccessStatement::RowSecurity { table, .. }
+            | AccessStatement::Owner { of: Owned::Relation(table), .. } => self.known(table),
+            _ => {}
+        }
+    }
+
     fn fill(&self, statement: &mut Statement) -> Result<()> {
         match statement {
             Statement::CreateTable { name, options, .. } | Statement::CreateTableAs { name, options, .. } => {
@@ -290,6 +306,7 @@ impl Names<'_> {
             | Statement::DropView { names, .. }
             | Statement::DropSequence { names, .. } => names.iter_mut().for_each(|name| self.known(name)),
             Statement::Truncate { tables, .. } => tables.iter_mut().for_each(|(_, name)| self.known(name)),
+            Statement::Access(access) => self.fill_access(access),
             Statement::Explain { statement, .. } => self.fill(statement)?,
             _ => {}
         }

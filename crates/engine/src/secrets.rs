@@ -19,7 +19,7 @@ impl Session {
         procedure: &str,
         arguments: &[(Option<String>, Value, Type)],
     ) -> Option<Result<ResultSet>> {
-        is_about_secrets(procedure).then(|| call(&self.environment, procedure, arguments))
+        is_about_secrets(procedure).then(|| call(&self.environment(), procedure, arguments))
     }
 }
 

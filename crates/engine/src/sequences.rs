@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use access::Privilege;
 use catalog::{Sequence, Snapshot};
 use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
 use plan::statement::{ObjectName, TableOptions};
@@ -77,7 +78,8 @@ impl SequenceValues {
     pub fn function(&self, name: &str, relations: &SessionRelations) -> Option<External> {
         let database = relations.database()?.clone();
         let (snapshot, path) = (relations.snapshot().clone(), relations.path());
-        let source = Source { values: self.clone(), snapshot, database, path };
+        let identity = relations.session_settings().identity;
+        let source = Source { values: self.clone(), snapshot, database, path, identity };
         type Body = fn(&Source, &[Vector], usize) -> Result<Vec<Value>>;
         let (arguments, body): (Vec<Type>, Body) = match name {
             "nextval" => (vec![Type::Text], Source::nextval),
@@ -107,11 +109,12 @@ struct Source {
     database: Database,
     /// Where names without a schema are looked for before the default one.
     path: Vec<String>,
+    identity: crate::access::Identity,
 }
 
 impl Source {
-    /// The sequence that an argument names.
-    fn find(&self, name: &Value) -> Result<Option<(ObjectName, Arc<Sequence>)>> {
+    /// The sequence that an argument names, if the role has one of these privileges on it.
+    fn find(&self, name: &Value, privileges: &[Privilege]) -> Result<Option<(ObjectName, Arc<Sequence>)>> {
         let Some(text) = name.as_text() else { return Ok(None) };
         let main = &self.database.shared.name;
         let places = Places { snapshot: &self.snapshot, path: &self.path, main };
@@ -120,7 +123,23 @@ impl Source {
             name.schema = crate::search_path::find(&places, &name.name);
         }
         let sequence = find(&self.snapshot, &name).ok_or_else(|| unknown(&name))?;
+        self.check(&name, &sequence, privileges)?;
         Ok(Some((name, sequence)))
+    }
+
+    /// One of the privileges is enough, and for the numbers of a table's own column that of adding rows.
+    fn check(&self, name: &ObjectName, sequence: &Sequence, privileges: &[Privilege]) -> Result<()> {
+        let (state, role) = (self.snapshot.access(), self.identity.current);
+        let Some(key) = self.snapshot.relation_key(name.schema.as_deref(), &name.name) else { return Ok(()) };
+        let own = state.privileges(role, &key);
+        let of_table = sequence.owner.is_some_and(|(table, _)| {
+            let key = access::ObjectKey::Table(table.0);
+            privileges.contains(&Privilege::Usage) && state.check_columns(role, &key, Privilege::Insert, [])
+        });
+        match privileges.iter().any(|privilege| own.has(*privilege)) || of_table {
+            true => Ok(()),
+            false => Err(access::denied(format!("permission denied for sequence {}", name.name))),
+        }
     }
 
     fn nextval(&self, inputs: &[Vector], rows: usize) -> Result<Vec<Value>> {
@@ -132,7 +151,7 @@ impl Source {
             while end < rows && inputs[0].value(end) == name {
                 end += 1;
             }
-            match self.find(&name)? {
+            match self.find(&name, &[Privilege::Usage, Privilege::Update])? {
                 None => out.extend((row..end).map(|_| Value::Null)),
                 Some((name, sequence)) => {
                     let numbers = take(&name, &sequence, end - row)?;
@@ -152,7 +171,11 @@ impl Source {
 
     fn currval(&self, inputs: &[Vector], rows: usize) -> Result<Vec<Value>> {
         let value = |row: usize| {
-            let Some((name, sequence)) = self.find(&inputs[0].value(row))? else { return Ok(Value::Null) };
+            let Some((name, sequence)) =
+                self.find(&inputs[0].value(row), &[Privilege::Usage, Privilege::Select])?
+            else {
+                return Ok(Value::Null);
+            };
             let known = self.values.lock().value(identity(&sequence));
             known.map(Value::I64).ok_or_else(|| {
                 let message =
@@ -178,7 +201,7 @@ impl Source {
             let to = inputs[1].value(row).as_i64();
             let called = inputs.get(2).map_or(Some(true), |called| called.value(row).as_bool());
             let (Some((name, sequence)), Some(to), Some(called)) =
-                (self.find(&inputs[0].value(row))?, to, called)
+                (self.find(&inputs[0].value(row), &[Privilege::Update])?, to, called)
             else {
                 out.push(Value::Null);
                 continue;

@@ -80,7 +80,9 @@ pub(crate) fn columns_of(statement: &Statement) -> Option<Schema> {
 pub struct Session {
     pub(crate) database: Database,
     /// What its statements open files with.
-    pub(crate) environment: formats::Environment,
+    base: formats::Environment,
+    /// What COPY FROM STDIN reads lies there, for roles that may open no files.
+    input: Arc<crate::access::InputFolder>,
     settings: Mutex<Settings>,
     pub(crate) cancel: CancelToken,
     /// Calls of the host that are under way: more than one where a host's function runs statements inside of one.
@@ -114,6 +116,8 @@ pub struct Session {
     /// What its statements' time is charged to.
     pub(crate) account: Arc<scheduler::Account>,
     role: Mutex<RoleView>,
+    /// The place among its role's sessions that it takes.
+    pub(crate) seat: Option<crate::access::Seat>,
     /// Names of relations that were registered for one statement.
     names: AtomicU64,
 }
@@ -125,7 +129,8 @@ impl Session {
         let cancel = CancelToken::new();
         Session {
             database,
-            environment,
+            base: environment,
+            input: Arc::default(),
             settings: Mutex::new(Settings::default()),
             standard: Arc::new(StandardStreams::new(cancel.clone())),
             cancel,
@@ -148,8 +153,18 @@ impl Session {
             number: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
             account: scheduler::Account::new(),
             role: Mutex::default(),
+            seat: None,
             names: AtomicU64::new(0),
         }
+    }
+
+    /// What its statements open files with: what the session was given, and of that what its current role may.
+    pub(crate) fn environment(&self) -> formats::Environment {
+        let identity = self.identity();
+        if identity == crate::access::Identity::default() {
+            return self.base.clone();
+        }
+        crate::access::environment_of(&self.base, self.snapshot().access(), identity, &self.input)
     }
 
     /// A session of its own that sees what another one does.
@@ -430,7 +445,10 @@ impl Session {
         if !matches!(statement, Statement::Transaction(_)) {
             self.use_block();
         }
-        match self.with_schemas(statement)? {
+        let statement = self.with_schemas(statement)?;
+        self.authorize(&statement)?;
+        match statement {
+            Statement::Access(statement) => self.access_statement(&statement),
             Statement::Query(query) => self.run_query(query, relations),
             Statement::ChangingQuery(query) => self.run_query(*query, relations),
             Statement::CreateTable { name, columns, options } => self.create_table(&name, columns, &options),
@@ -572,7 +590,8 @@ impl Session {
                 self.database.set_memory_limit(bytes);
             }
             "temp_directory" => {
-                value.map_or(Ok(()), |folder| self.environment.capability().file(folder))?;
+                let environment = self.environment();
+                value.map_or(Ok(()), |folder| environment.capability().file_to_write(folder))?;
                 self.database.set_temp_directory(value)?;
             }
             "policy" => {
@@ -662,11 +681,14 @@ impl Session {
                 self.set_search_path(value)?;
                 self.set_kept("search_path", value);
             }
-            _ if self.environment.stores().setting(name).is_some() => {
-                let stores = self.environment.stores();
-                stores.set(self.environment.capability(), name, value.unwrap_or(""))?;
+            _ if self.environment().stores().setting(name).is_some() => {
+                let environment = self.environment();
+                environment.stores().set(environment.capability(), name, value.unwrap_or(""))?;
             }
-            "role" => self.set_role(value)?,
+            "role" => {
+                let role = value.map(|name| plan::access::RoleName::Named(name.to_owned()));
+                self.set_role_to(role.as_ref())?;
+            }
             "all" if value.is_none() => self.reset_all()?,
             _ => {
                 self.set_own(name, value)?;
@@ -750,12 +772,13 @@ impl Session {
         statement: Option<Arc<StatementContext>>,
     ) -> SessionRelations {
         let settings = self.settings().clone();
-        SessionRelations::new(&self.database, self.environment.clone(), snapshot, settings)
+        SessionRelations::new(&self.database, self.environment(), snapshot, settings)
             .with_statement(statement)
             .with_sequences(self.sequences.clone())
             .with_objects(self.objects().clone())
             .with_reject_tables(self.rejects.clone())
             .with_standard_streams(self.standard.clone())
+            .with_input_folder(self.input.clone())
             .with_questions(self.tick_or_cancel(), self.asked)
             .with_cursors(self.cursors.clone())
     }

@@ -115,7 +115,9 @@ pub struct Settings {
     pub trace: TraceLevel,
     /// Statements that take as long are logged and kept as slow; `None`: none is slow.
     pub slow_query_threshold: Option<Duration>,
-    /// The session's role, if SET ROLE has given it one.
+    /// Who the session is.
+    pub(crate) identity: crate::access::Identity,
+    /// The name that the session goes by in lists, and whose settings it follows, if not the one that it began with.
     pub role: Option<Arc<str>>,
     /// 0 to `scheduler::PRIORITY_MAX`.
     pub priority: u32,
@@ -158,6 +160,7 @@ impl Default for Settings {
             shows_public: false,
             trace: TraceLevel::On,
             slow_query_threshold: None,
+            identity: crate::access::Identity::default(),
             role: None,
             priority: scheduler::PRIORITY_DEFAULT,
             query_workers: None,
@@ -316,19 +319,7 @@ fn switches() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// A number of bytes with an optional unit: `64KB`, `8 GB`, `1.5GiB`, `1048576`. Units are powers of 1024.
 pub fn parse_bytes(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let number: f64 = text[..split].parse().ok()?;
-    let factor: u64 = match text[split..].trim().to_ascii_lowercase().as_str() {
-        "" | "b" | "bytes" => 1,
-        "k" | "kb" | "kib" => 1 << 10,
-        "m" | "mb" | "mib" => 1 << 20,
-        "g" | "gb" | "gib" => 1 << 30,
-        "t" | "tb" | "tib" => 1 << 40,
-        _ => return None,
-    };
-    let bytes = number * factor as f64;
-    (bytes.is_finite() && (0.0..9e18).contains(&bytes)).then_some(bytes as u64)
+    types::size::bytes(text)
 }
 
 /// A duration: a number of milliseconds, or with a unit `ms`, `s`, `min`, `h`.

@@ -208,14 +208,22 @@ impl Session {
 
     /// Changes the transaction that runs; others see it when that commits.
     pub(crate) fn commit<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
+        let owner = self.identity().current;
+        // What is new gets an owner, what is gone leaves no privileges behind.
+        let settled = |draft: &mut Draft| {
+            let before = draft.snapshot().clone();
+            let outcome = change(draft)?;
+            draft.settle_access(&before, owner);
+            Ok(outcome)
+        };
         let mut statements = locked(&self.transactions.statements);
         if let Some(Statement { base, own }) = statements.get_mut(&thread::current().id()) {
-            return own.get_or_insert_with(|| Own::new(Transaction::on(base.clone()))).change(change);
+            return own.get_or_insert_with(|| Own::new(Transaction::on(base.clone()))).change(settled);
         }
         drop(statements);
         match &mut *self.block() {
-            Some(block) => block.own.change(change),
-            None => self.database.shared.commit(change),
+            Some(block) => block.own.change(settled),
+            None => self.database.shared.commit(settled),
         }
     }
 

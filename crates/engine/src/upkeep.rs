@@ -191,7 +191,7 @@ impl Session {
 
     /// BACKUP DATABASE TO: everything that this session sees now of the database in use, as a database of its own.
     pub(crate) fn backup_database(&self, path: &str) -> Result<ResultSet> {
-        let files = directory(self.environment.capability(), path, Access::Write)?;
+        let files = directory(self.environment().capability(), path, Access::Write)?;
         catalog::back_up(&*self.snapshot_of_home()?, &*files)?;
         Ok(ResultSet::done("BACKUP DATABASE"))
     }

@@ -13,6 +13,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use access::PolicyCommand;
 use block::Bitmap;
 use catalog::{BlockId, Change, SealedBlock, Snapshot, StoredBlock, Table, TableId, Verification};
 use types::{Error, Result, SqlState};
@@ -69,6 +70,15 @@ impl Session {
         let go_on = || self.go_on();
         if !before.checks.is_empty() {
             self.verify_checks(&before, &step.fresh, &self.relations())?;
+        }
+        if !step.fresh.is_empty() {
+            // What changes rows in another way than UPDATE may add some as well.
+            let commands: &[PolicyCommand] = match (deleted.is_empty(), step.assigned.is_some()) {
+                (true, _) => &[PolicyCommand::Insert],
+                (false, true) => &[PolicyCommand::Update],
+                (false, false) => &[PolicyCommand::Insert, PolicyCommand::Update],
+            };
+            self.verify_policies(&before, &step.fresh, commands)?;
         }
         let keys: Vec<_> = before.keys.iter().filter(|key| step.touches(&key.columns)).collect();
         if !step.fresh.is_empty() && !keys.is_empty() {

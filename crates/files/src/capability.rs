@@ -11,10 +11,28 @@ use types::{Error, Result, SqlState};
 /// What its holder may open. Clones are cheap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capability {
-    files: Reach,
+    /// Files that may be read and listed.
+    reads: Reach,
+    /// Files that may be made, changed and removed.
+    writes: Reach,
     addresses: Reach,
     secrets: bool,
     streams: bool,
+    /// Folders that the engine itself fills for a session, whatever it may open: what COPY FROM STDIN has read.
+    own: Arc<[String]>,
+}
+
+/// What a role is granted of all that a session may open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Granted {
+    /// Reading and listing files.
+    pub reads: bool,
+    /// Making, changing and removing files.
+    pub writes: bool,
+    /// Addresses of stores and web servers.
+    pub network: bool,
+    /// Secrets.
+    pub secrets: bool,
 }
 
 /// Which of all files, or of all addresses.
@@ -34,18 +52,48 @@ impl Reach {
 impl Capability {
     /// All there is.
     pub fn everything() -> Capability {
-        Capability { files: Reach::All, addresses: Reach::All, secrets: true, streams: true }
+        Capability {
+            reads: Reach::All,
+            writes: Reach::All,
+            addresses: Reach::All,
+            secrets: true,
+            streams: true,
+            own: Arc::from([]),
+        }
     }
 
     /// Nothing at all; the `with_` methods add to it.
     pub fn nothing() -> Capability {
-        Capability { files: Reach::none(), addresses: Reach::none(), secrets: false, streams: false }
+        Capability {
+            reads: Reach::none(),
+            writes: Reach::none(),
+            addresses: Reach::none(),
+            secrets: false,
+            streams: false,
+            own: Arc::from([]),
+        }
+    }
+
+    /// Of what this has, what a role is granted; what lies in `own` can be read in any case. Streams stay: they are the
+    /// session's own.
+    pub fn granted(&self, granted: Granted, own: Option<&Path>) -> Capability {
+        let of = |reach: &Reach, granted: bool| if granted { reach.clone() } else { Reach::none() };
+        let own = own.map(|own| Arc::from([resolved(own).to_string_lossy().into_owned()]));
+        Capability {
+            reads: of(&self.reads, granted.reads),
+            writes: of(&self.writes, granted.writes),
+            addresses: of(&self.addresses, granted.network),
+            secrets: self.secrets && granted.secrets,
+            streams: self.streams,
+            own: own.unwrap_or_else(|| self.own.clone()),
+        }
     }
 
     /// With the files in these folders and below them, or with a file that is named itself, instead of those that it had.
     pub fn with_files_below<P: AsRef<Path>>(self, places: impl IntoIterator<Item = P>) -> Capability {
         let places = places.into_iter().map(|place| resolved(place.as_ref()).to_string_lossy().into_owned());
-        Capability { files: Reach::Below(places.collect()), ..self }
+        let files = Reach::Below(places.collect());
+        Capability { reads: files.clone(), writes: files, ..self }
     }
 
     /// With the objects below these addresses, such as `s3://bucket/folder`, instead of those that it had.
@@ -64,19 +112,14 @@ impl Capability {
         Capability { streams: true, ..self }
     }
 
-    /// Whether the file or folder at a path may be opened, made, changed, removed or listed; 42501 if not.
+    /// Whether the file or folder at a path may be opened to be read, or listed; 42501 if not.
     pub fn file(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let Reach::Below(places) = &self.files else { return Ok(()) };
-        // Without any there is nothing to be told about the path, not even where its links lead.
-        if !places.is_empty() {
-            let wanted = resolved(path);
-            if places.iter().any(|place| wanted.starts_with(place)) {
-                return Ok(());
-            }
-        }
-        let shown = path.display();
-        Err(denied(&format!("the file \"{shown}\""), reach_of(places, "no files may be opened")))
+        below(&self.reads, &self.own, path.as_ref(), "no files may be opened")
+    }
+
+    /// Whether the file or folder at a path may be made, changed or removed; 42501 if not.
+    pub fn file_to_write(&self, path: impl AsRef<Path>) -> Result<()> {
+        below(&self.writes, &[], path.as_ref(), "no files may be written")
     }
 
     /// Whether an address, or what lies below it, may be read or written; 42501 if not.
@@ -122,6 +165,19 @@ impl Capability {
             false => Err(denied(what, "no streams of the host may be used in this session".to_owned())),
         }
     }
+}
+
+fn below(reach: &Reach, own: &[String], path: &Path, none: &str) -> Result<()> {
+    let Reach::Below(places) = reach else { return Ok(()) };
+    // Without any there is nothing to be told about the path, not even where its links lead.
+    if !places.is_empty() || !own.is_empty() {
+        let wanted = resolved(path);
+        if places.iter().chain(own).any(|place| wanted.starts_with(place)) {
+            return Ok(());
+        }
+    }
+    let shown = path.display();
+    Err(denied(&format!("the file \"{shown}\""), reach_of(places, none)))
 }
 
 fn denied(what: &str, why: String) -> Error {
@@ -190,6 +246,25 @@ mod tests {
         let error = none.file("/data/x.csv").unwrap_err();
         assert_eq!(error.message(), "permission denied for the file \"/data/x.csv\"");
         assert_eq!(error.hint(), Some("no files may be opened in this session"));
+    }
+
+    #[test]
+    fn a_role_has_no_more_than_its_session() {
+        let folder = std::env::temp_dir().join("granted");
+        let all = Granted { reads: true, writes: true, network: true, secrets: true };
+        let session = Capability::nothing().with_files_below([&folder]).with_addresses_below(["s3://b"]);
+        let may = session.granted(all, None);
+        assert_eq!(may, session);
+        let reads = Capability::everything().granted(Granted { reads: true, ..Granted::default() }, None);
+        assert_eq!(state(reads.file("/x")), None);
+        for refused in [reads.file_to_write("/x"), reads.address("s3://b/x"), reads.secret("x")] {
+            assert_eq!(state(refused), Some(SqlState::InsufficientPrivilege));
+        }
+        let none = Capability::everything().granted(Granted::default(), Some(&folder));
+        assert_eq!(state(none.file(folder.join("input"))), None);
+        assert_eq!(state(none.file_to_write(folder.join("input"))), Some(SqlState::InsufficientPrivilege));
+        assert_eq!(state(none.file(folder.join("../x"))), Some(SqlState::InsufficientPrivilege));
+        assert_eq!(state(none.stream("standard input")), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub mod log_format;
 pub mod packed;
 mod simulated;
 
-pub use capability::Capability;
+pub use capability::{Capability, Granted};
 pub use direct::DirectReads;
 pub use local::{LocalFiles, failed, read_as_asked};
 pub use lock::{FileLock, Owner};

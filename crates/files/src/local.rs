@@ -33,12 +33,13 @@ impl LocalFiles {
     pub fn new(capability: &Capability, root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         capability.file(&root)?;
+        capability.file_to_write(&root)?;
         Ok(LocalFiles { root, directly: Arc::default() })
     }
     /// The directory is made when it is not there, with its name on stable storage; its parent must be there.
     pub fn create(capability: &Capability, root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
-        capability.file(&root)?;
+        capability.file_to_write(&root)?;
         match fs::create_dir(&root) {
             Ok(()) => {
                 let parent = root.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -5,6 +5,7 @@
 //! pipeline segments from them. Nothing here executes, and nothing here knows operators, the catalog or DataFusion.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod aggregate;
 pub mod bounds;
 pub mod cursor;

@@ -447,6 +447,8 @@ pub enum Statement {
         name: String,
         value: Option<String>,
     },
+    /// Roles, privileges and row policies.
+    Access(Box<crate::access::AccessStatement>),
     /// BEGIN, COMMIT, SAVEPOINT and their kin.
     Transaction(TransactionCommand),
 }

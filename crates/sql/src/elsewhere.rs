@@ -4,14 +4,12 @@ use types::Error;
 
 const ONE_DATABASE: &str = "ATTACH 'path' AS name makes a database where there is none, and DETACH name takes it from \
                             the process; its files are a directory, which is removed like any other";
-const ONE_USER: &str =
-    "there is one user, who may do everything; read-only databases are opened with --read-only";
 const NO_EXTENSIONS: &str = "there are no extensions: formats, object stores and benchmarks are built in";
 const NO_UPKEEP: &str =
     "nothing needs it: statistics are kept as rows come, and blocks are tidied in the background";
 
 /// The first words of a statement, and the hint of its error.
-const STATEMENTS: [(&[&str], &str); 14] = [
+const STATEMENTS: [(&[&str], &str); 10] = [
     (&["use"], "USE takes the name of a schema or of a database; SHOW SCHEMAS and SHOW DATABASES list them"),
     (&["create", "database"], ONE_DATABASE),
     (&["drop", "database"], ONE_DATABASE),
@@ -21,10 +19,6 @@ const STATEMENTS: [(&[&str], &str); 14] = [
     (&["pragma"], "SET name = value for settings, which SHOW ALL lists; DESCRIBE t for a table"),
     (&["vacuum"], NO_UPKEEP),
     (&["analyze"], NO_UPKEEP),
-    (&["grant"], ONE_USER),
-    (&["revoke"], ONE_USER),
-    (&["create", "user"], ONE_USER),
-    (&["create", "role"], ONE_USER),
     (&["create", "type"], "TEXT with a CHECK does for an ENUM, STRUCT(...) for a composite type"),
 ];
 

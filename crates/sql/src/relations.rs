@@ -9,8 +9,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use access::{PolicyCommand, Privilege, RoleId};
 use plan::{External, ExternalFunction, FileFormat, FileSource, TableId};
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
+
+pub use crate::bind::Used;
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +53,15 @@ impl RelationInfo {
         let default = self.defaults.get(column).and_then(Option::as_deref);
         default.is_some_and(|text| text.ends_with(plan::modification::ALWAYS))
     }
+}
+
+/// A condition that rows must satisfy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowPolicy {
+    /// Over the table's columns, as SQL.
+    pub condition: String,
+    /// Who owns the table, and so has written it.
+    pub owner: RoleId,
 }
 
 /// A view: the text of its query, and the names of its first columns where they were given.
@@ -187,6 +199,50 @@ pub trait Relations: Sync {
     fn view(&self, _schema: Option<&str>, _name: &str) -> Option<ViewInfo> {
         None
     }
+    /// The owner of a view, under whose privileges its query runs, and its schema and name; `None` for views that are no
+    /// objects of the database, which run under the session's.
+    fn view_owner(&self, _schema: Option<&str>, _name: &str) -> Option<(RoleId, (String, String))> {
+        None
+    }
+    /// Fails where a role may not do this with these columns of a relation, or without columns with the relation; `None`
+    /// is the session's role.
+    fn check_use(
+        &self,
+        _used: &Used,
+        _privilege: Privilege,
+        _columns: &[&str],
+        _role: Option<RoleId>,
+    ) -> Result<()> {
+        Ok(())
+    }
+    /// The condition on rows that a command may see of a table, where row policies hold for a role.
+    fn row_policy(
+        &self,
+        _table: TableId,
+        _command: PolicyCommand,
+        _role: Option<RoleId>,
+    ) -> Result<Option<RowPolicy>> {
+        Ok(None)
+    }
+    /// From here on a text of this role's is bound: the session's own macros do not stand in for the functions that it
+    /// means, where it is another role. Returns what held before.
+    fn hide_own_names(&self, _owner: RoleId) -> bool {
+        true
+    }
+    /// Whether the session's own macros are found.
+    fn own_names(&self) -> bool {
+        true
+    }
+    /// Says whether they are.
+    fn show_own_names(&self, _shown: bool) {}
+    /// Fails where the session's role may not call the macro of that name.
+    fn check_macro(&self, _schema: Option<&str>, _name: &str) -> Result<()> {
+        Ok(())
+    }
+    /// Fails where the session's role may not call the host's function of that name.
+    fn check_host_function(&self, _name: &str) -> Result<()> {
+        Ok(())
+    }
     /// The forms of the macro of that name, which differ in their parameters; empty when there is none.
     fn macro_named(&self, _schema: Option<&str>, _name: &str) -> Vec<MacroInfo> {
         vec![]
@@ -264,6 +320,10 @@ pub trait Relations: Sync {
     /// The user that `current_user` returns.
     fn current_user(&self) -> String {
         "quickstep".to_owned()
+    }
+    /// The user that `session_user` returns.
+    fn session_user(&self) -> String {
+        self.current_user()
     }
     /// From now on names without a schema are looked for here and then in the default schema. Returns where they were
     /// looked for before, to be handed back: texts of views and defaults do not mean what the session's names mean.

@@ -19,8 +19,12 @@ pub const PROCEDURES: [&str; 2] = ["create_secret", "drop_secret"];
 /// The error of a text with secrets that cannot be read: where, but not what stands there.
 pub(crate) fn fault(text: &str, error: &SyntaxError) -> Option<Error> {
     matches!(masked(text), Cow::Owned(_)).then(|| {
-        Error::new(SqlState::SyntaxError, "syntax error in a statement about secrets")
-            .with_hint(format!("write {SYNTAX}"))
+        let (what, form) = match text.to_ascii_lowercase().contains("password") {
+            true => ("a statement with a password", "CREATE ROLE name LOGIN PASSWORD '...'"),
+            false => ("a statement about secrets", SYNTAX),
+        };
+        Error::new(SqlState::SyntaxError, format!("syntax error in {what}"))
+            .with_hint(format!("write {form}"))
             .at(place::at_span(text, error.span))
     })
 }
@@ -33,7 +37,8 @@ const SECRET_SETTINGS: [&str; 4] =
 /// settings that are keys. Lines and columns stay where they are, so that errors point at the right places.
 pub fn masked(text: &str) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
-    if !lower.contains("secret") && !SECRET_SETTINGS.iter().any(|name| lower.contains(name)) {
+    let matters = lower.contains("secret") || lower.contains("password");
+    if !matters && !SECRET_SETTINGS.iter().any(|name| lower.contains(name)) {
         return Cow::Borrowed(text);
     }
     // What follows a fault, such as a text without an end, is not understood: it is masked as a whole if it may
@@ -54,7 +59,7 @@ pub fn masked(text: &str) -> Cow<'_, str> {
         from = to + 1;
     }
     if !whole {
-        let begin = ["secret", "s3_", "azure_"].iter().filter_map(|word| lower.find(word)).min();
+        let begin = ["secret", "s3_", "azure_", "password"].iter().filter_map(|word| lower.find(word)).min();
         hidden.push((begin.unwrap_or(0), text.len()));
     }
     if hidden.is_empty() {
@@ -82,7 +87,15 @@ fn secret_from(words: &Words<'_>, from: usize, to: usize) -> Option<usize> {
         token.is_some_and(|token| known.iter().any(|k| token.span.of(words.text).eq_ignore_ascii_case(k)))
     };
     // EXPLAIN and its kin may stand before; they do not work, but their texts are seen as well.
-    let first = (from..to.min(from + 8)).find(|at| word(*at, &[K::CREATE, K::SET, K::CALL]))?;
+    let first = (from..to.min(from + 8)).find(|at| word(*at, &[K::CREATE, K::ALTER, K::SET, K::CALL]))?;
+    if word(first, &[K::CREATE, K::ALTER]) && word(first + 1, &[K::ROLE, K::USER, K::GROUP]) {
+        // The role may be called so.
+        let password = (first + 3..to).find(|at| named(*at, &["password"]))?;
+        return Some(password + 1);
+    }
+    if word(first, &[K::ALTER]) {
+        return None;
+    }
     if word(first, &[K::SET]) {
         let name = (first + 1..first + 3).find(|at| named(*at, &SECRET_SETTINGS))?;
         return Some(name + 1);
@@ -178,13 +191,24 @@ mod tests {
             "SET s3_secret_access_key = 'hunter2'",
             "set session S3_SECRET_ACCESS_KEY to 'hunter2'; SELECT 1",
             "SET azure_account_key = 'hunter2",
+            "CREATE ROLE a LOGIN PASSWORD 'hunter2' SUPERUSER",
+            "alter user password encrypted password 'hunter2'; SELECT 1",
+            "CREATE USER a PASSWORD hunter2",
+            "ALTER ROLE a PASSWORD 'hunter2",
+            "EXPLAIN ALTER ROLE a PASSWORD $$hunter2$$",
         ] {
             let shown = masked(text);
             assert!(!shown.contains("hunter2"), "{shown}");
             assert_eq!(shown.chars().count(), text.chars().count());
             assert_eq!(shown.split(' ').next(), text.split(' ').next());
         }
-        for text in ["SELECT secret FROM t", "CREATE TABLE secret (a INT)", "SELECT 1"] {
+        for text in [
+            "SELECT password FROM t",
+            "ALTER TABLE t ADD COLUMN password TEXT",
+            "SELECT secret FROM t",
+            "CREATE TABLE secret (a INT)",
+            "SELECT 1",
+        ] {
             assert_eq!(masked(text), text);
         }
         assert!(masked("SELECT 1; CREATE SECRET a (TYPE s3); SELECT 2").ends_with("; SELECT 2"));

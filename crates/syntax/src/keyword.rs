@@ -215,8 +215,6 @@ const FOREIGN_OBJECTS: &[Keyword] = &[
 const FOREIGN_STATEMENTS: &[Keyword] = &[
     Keyword::INSTALL,
     Keyword::LOAD,
-    Keyword::GRANT,
-    Keyword::REVOKE,
     Keyword::LISTEN,
     Keyword::NOTIFY,
     Keyword::UNLISTEN,
@@ -224,7 +222,6 @@ const FOREIGN_STATEMENTS: &[Keyword] = &[
     Keyword::KILL,
     Keyword::REINDEX,
     Keyword::CLUSTER,
-    Keyword::REASSIGN,
     Keyword::UNLOAD,
     Keyword::DO,
 ];

@@ -85,6 +85,12 @@ pub enum SqlState {
     FeatureNotSupported,
     /// The caller lacks a right: a bus client is not registered for the message, or a file of secrets is too open.
     InsufficientPrivilege,
+    /// A grant that cannot be made, such as one that would be its own source.
+    InvalidGrantOperation,
+    /// As many sessions as there may be.
+    TooManyConnections,
+    /// A name that only the system gives.
+    ReservedName,
     /// The object is still in use: an attached database, or a bus client with messages left.
     ObjectInUse,
     /// Nothing was found: a query without rows where one is asked for, or a message without a receiver.
@@ -198,6 +204,9 @@ impl SqlState {
             Self::CannotCoerce => "42846",
             Self::FeatureNotSupported => "0A000",
             Self::InsufficientPrivilege => "42501",
+            Self::InvalidGrantOperation => "0LP01",
+            Self::TooManyConnections => "53300",
+            Self::ReservedName => "42939",
             Self::ObjectInUse => "55006",
             Self::NoData => "02000",
             Self::ConnectionFailure => "08006",

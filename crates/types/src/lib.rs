@@ -28,6 +28,7 @@ pub mod predicate;
 pub mod quote;
 pub mod referential;
 pub mod sample;
+pub mod size;
 pub mod statistics;
 pub mod stop;
 pub mod switch;

@@ -4,7 +4,8 @@
 //!  0    "QSCATLOG"  u32 version  u32 sections  16 bytes database id  u64 number of the file  u64 last record of the log
 //!       that is in it  u64 bytes up to what lies aside  u64 checksum of these 56
 //!  64   per section: u64 length  u64 checksum;   u64 checksum of all of these
-//!       sections: the first has names (schemas, views, sequences, macros, and every table's), each other one a table
+//!       sections: the first has names (schemas, views, sequences, macros, roles and
+//!       what they may do, and every table's), each other one a table
 //!     aside: the sketches of every block, their checksums where the blocks are; not read when a database is opened
 //! ```
 //! A table whose section is damaged is lost, and named; the others are read.
@@ -113,6 +114,15 @@ fn write_names(snapshot: &Snapshot) -> Vec<u8> {
             w.list(snapshot.types.iter(), |w, (name, ty)| {
                 w.text(name);
                 write_type(w, **ty);
+            });
+        });
+    }
+    let kept = snapshot.access.entries().iter().filter(|(key, _)| !snapshot.is_temporary_entry(key));
+    let kept: Vec<_> = kept.collect();
+    if !kept.is_empty() {
+        w.field(6, |w| {
+            w.list(kept.into_iter(), |w, (key, entry)| {
+                w.bytes(&access::State::encode(key, Some(entry)));
             });
         });
     }
@@ -287,6 +297,11 @@ fn read_names(bytes: &[u8]) -> Result<(Snapshot, Vec<NamedTable>)> {
             5 => {
                 let types = r.list(|r| Ok((r.text()?, Arc::new(read_type(r)?))))?;
                 snapshot.types = types.into_iter().collect();
+            }
+            6 => {
+                for (key, entry) in r.list(|r| access::State::decode(r.bytes()?))? {
+                    Arc::make_mut(&mut snapshot.access).set(key, entry);
+                }
             }
             other => return Err(super::bytes::unknown_field("catalog", other)),
         }

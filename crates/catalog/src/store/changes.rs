@@ -152,6 +152,10 @@ fn write_change(w: &mut ByteWriter, change: &Change) {
             w.text(name);
             w.option(ty.as_deref(), |w, ty| write_type(w, *ty));
         }
+        Change::Access { key, entry } => {
+            w.u8(16);
+            w.bytes(&access::State::encode(key, entry.as_deref()));
+        }
         Change::Build { table, build } => {
             w.u8(14);
             w.u64(table.0);
@@ -200,6 +204,10 @@ fn read_change(r: &mut ByteReader<'_>, parts: &mut dyn PartSource) -> Result<Cha
             change
         }
         15 => Change::Type { name: r.text()?, ty: shared(r.option(read_type)?) },
+        16 => {
+            let (key, entry) = access::State::decode(r.bytes()?)?;
+            Change::Access { key, entry }
+        }
         tag => {
             return Err(malformed(&format!(
                 "change {tag} is not known; a newer version may have written it"

@@ -277,7 +277,8 @@ impl Session {
             }
             Place::Memory => (Catalog::new(), None),
             Place::Directory(path) => {
-                let capability = self.environment.capability();
+                let environment = self.environment();
+                let capability = environment.capability();
                 capability.file(path)?;
                 refuse_file(path)?;
                 let access = if read_only { Access::Read } else { Access::Write };
@@ -287,7 +288,7 @@ impl Session {
                 (opened.catalog, Some(opened.store))
             }
             Place::Remote(path) => {
-                let files = Arc::new(formats::remote::RemoteFiles::new(&self.environment, path)?);
+                let files = Arc::new(formats::remote::RemoteFiles::new(&self.environment(), path)?);
                 let opened = Store::open(files, &shared.pool, Access::Read)?;
                 crate::traces::log_opened(&opened.store.describe(), &opened.report);
                 (opened.catalog, Some(opened.store))

@@ -108,15 +108,21 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             (fields, objects::variables(relations.session_settings()))
         }
         "quickstep_secrets" => crate::secrets::rows(relations.environment())?,
-        "quickstep_queries" => (queries::queries_fields(), running(relations, queries::queries)),
+        "quickstep_queries" => {
+            (queries::queries_fields(), own_rows(relations, running(relations, queries::queries)))
+        }
         "quickstep_operators" => (queries::operators_fields(), running(relations, queries::operators)),
         "quickstep_workers" => (queries::workers_fields(), running(relations, queries::workers)),
         "quickstep_memory" => (queries::memory_fields(), running(relations, queries::memory)),
         "quickstep_roles" => {
             (crate::roles::fields(), running(relations, |database| database.shared.roles.rows()))
         }
-        "quickstep_query_history" => (history::history_fields(), running(relations, history::history)),
-        "quickstep_slow_queries" => (history::history_fields(), running(relations, history::slow)),
+        "quickstep_query_history" => {
+            (history::history_fields(), own_rows(relations, running(relations, history::history)))
+        }
+        "quickstep_slow_queries" => {
+            (history::history_fields(), own_rows(relations, running(relations, history::slow)))
+        }
         "quickstep_query_plans" => (history::plans_fields(), running(relations, history::plans)),
         "quickstep_work_orders" => (history::orders_fields(), running(relations, history::orders)),
         "quickstep_metrics" => (history::metrics_fields(), running(relations, history::metrics)),
@@ -231,6 +237,16 @@ fn running(
     rows: impl FnOnce(&crate::Database) -> Vec<Vec<Value>>,
 ) -> Vec<Vec<Value>> {
     relations.database().map(rows).unwrap_or_default()
+}
+
+/// Of rows whose second column is the number of a session, those of the session that asks, unless it may see what others
+/// do.
+fn own_rows(relations: &SessionRelations, rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
+    if relations.access().monitors() {
+        return rows;
+    }
+    let own = relations.session_number().map(count);
+    rows.into_iter().filter(|row| own.is_some() && row.get(1) == own.as_ref()).collect()
 }
 
 /// The function of that name as a view: `SELECT ... FROM quickstep_queries`.
@@ -427,15 +443,18 @@ fn columns_fields() -> Vec<Field> {
 fn columns(relations: &SessionRelations) -> Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     for table in relations.snapshot().tables() {
+        let values = relations.access().may_see_values(&table.schema, &table.name);
         for (at, field) in table.columns.fields().iter().enumerate() {
             let in_key =
                 |primary: bool| table.keys.iter().any(|k| k.primary == primary && k.columns.contains(&at));
             let key = if in_key(true) { Some("PRI") } else { in_key(false).then_some("UNI") };
             let statistics = table.statistics(at);
+            // They come from all rows, whoever may see which.
+            let told = |value| if values { value } else { Value::Null };
             let known = [
-                count(statistics.null_count),
-                count(statistics.distinct),
-                count(table.data.column_bytes(at)),
+                told(count(statistics.null_count)),
+                told(count(statistics.distinct)),
+                told(count(table.data.column_bytes(at))),
                 maybe(table.attributes[at].comment.as_deref()),
             ];
             let default = table.attributes[at].default.as_deref();

@@ -101,6 +101,8 @@ pub(crate) fn log_checkpoint(place: &str, took: Duration, outcome: &Result<()>) 
 
 /// A statement's text as it may be kept and logged: values of settings may be keys to other people's stores.
 pub(super) fn without_secrets(text: &str) -> Arc<str> {
+    // Passwords.
+    let text = &*sql::secrets::masked(text);
     let text = text.trim().trim_end_matches(';').trim_end();
     let first = text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     if first.eq_ignore_ascii_case("set") {

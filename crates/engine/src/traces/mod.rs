@@ -23,6 +23,8 @@ use crate::{Database, Session};
 
 pub(crate) use logs::{log_checkpoint, log_opened};
 pub(crate) use metrics::families;
+#[cfg(test)]
+pub(crate) use procedures::procedures as procedure_names;
 pub(crate) use procedures::{is_look, rendered};
 
 /// Bytes of traces that a database keeps, unless told otherwise.

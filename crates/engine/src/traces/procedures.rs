@@ -24,6 +24,12 @@ const PROCEDURES: [(&str, &str); 4] = [
     ("forget_traces", "CALL forget_traces()"),
 ];
 
+/// Their names.
+#[cfg(test)]
+pub(crate) fn procedures() -> Vec<&'static str> {
+    PROCEDURES.iter().map(|(name, _)| *name).collect()
+}
+
 /// Whether a procedure only looks at what there was.
 pub(crate) fn is_look(procedure: &str) -> bool {
     PROCEDURES.iter().any(|(name, _)| *name == procedure)
@@ -64,7 +70,7 @@ impl Session {
             }
             ("write_trace", [id, path]) => {
                 let path = path.as_text()?;
-                trace(id)?.and_then(|trace| written(self.environment.capability(), &trace, path))
+                trace(id)?.and_then(|trace| written(self.environment().capability(), &trace, path))
             }
             ("compare_queries", [first, second]) => {
                 let (first, second) = (trace(first)?, trace(second)?);
@@ -123,7 +129,7 @@ fn explained(trace: &QueryTrace, format: ExplainFormat) -> ResultSet {
 }
 
 fn written(capability: &Capability, trace: &QueryTrace, path: &str) -> Result<ResultSet> {
-    capability.file(path)?;
+    capability.file_to_write(path)?;
     let text = match path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).as_deref() {
         Some("html" | "htm") => trace::html(trace),
         Some("dot" | "gv") => trace::dot(trace),

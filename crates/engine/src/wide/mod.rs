@@ -194,7 +194,7 @@ impl Session {
             let text = flatten::query(&asked, wide, table.columns.fields())?;
             let settings = self.settings().clone();
             let relations =
-                SessionRelations::new(&self.database, self.environment.clone(), Arc::new(asked), settings)
+                SessionRelations::new(&self.database, self.environment(), Arc::new(asked), settings)
                     .with_statement(crate::statement::enclosing());
             let made = self.wide_rows(&table.name, &table.columns, table.writer_options(), &text, &relations);
             let blocks = match made {

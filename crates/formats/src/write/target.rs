@@ -79,7 +79,7 @@ pub fn write_to(
     if remote::is_remote(path) {
         return write_remote(environment, path, schema, rows, options, threads, go_on);
     }
-    environment.capability().file(path)?;
+    environment.capability().file_to_write(path)?;
     let place = &led_to(Path::new(path));
     if options.partition_by.is_empty() {
         if place.is_dir() {

@@ -21,6 +21,7 @@ pub(crate) mod nested;
 pub(crate) mod query;
 pub(crate) mod refusal;
 mod scope;
+mod uses;
 
 pub use function::external::SETVAL_CALLED;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub(crate) use function::macros::expression_of as only_expression;
 pub(crate) use modify::retype::Retyped;
 pub(crate) use query::place_of;
 pub(crate) use query::values::is_default;
+pub use uses::Used;
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -145,6 +147,8 @@ pub(crate) struct Binder<'a> {
     copies: usize,
     /// What second parts of recursive queries that are being bound read, by number: they run more than once.
     steps: Vec<usize>,
+    /// What is read of which relation.
+    uses: uses::Uses,
     /// While an expression is bound that may hold COLUMNS.
     chosen: Option<query::columns::Chosen<'a>>,
 }
@@ -182,6 +186,7 @@ impl<'a> Binder<'a> {
             fewer: false,
             copies: 1,
             steps: Vec::new(),
+            uses: uses::Uses::default(),
             chosen: None,
         }
     }
@@ -204,7 +209,14 @@ impl<'a> Binder<'a> {
     }
 
     /// The query, once every expression finds its columns in the nodes below it.
-    pub fn finish(mut self, mut relation: Relation) -> Result<LogicalQuery> {
+    pub fn finish(self, relation: Relation) -> Result<LogicalQuery> {
+        relation.columns.iter().for_each(|(_, id)| self.mark(*id));
+        self.finish_change(relation)
+    }
+
+    /// As `finish`, for a change of rows: the values that a row keeps are not read by being handed on.
+    pub fn finish_change(mut self, mut relation: Relation) -> Result<LogicalQuery> {
+        self.check_uses()?;
         let common = self.common.iter().map(|query| &query.base);
         if !std::iter::once(&relation.plan)
             .chain(&self.subqueries)
@@ -252,11 +264,6 @@ impl<'a> Binder<'a> {
                 self.columns.add(name, expr.ty, nullable)
             }
         }
-    }
-
-    /// A column as an expression of its type.
-    pub fn column(&self, id: ColumnId) -> Expr {
-        self.columns.expr(id)
     }
 
     /// Whether an expression can be NULL.

@@ -18,7 +18,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "current_role",
             "current_role",
-            "The name of the user, of whom there is one.",
+            "The name of the role that the session goes by.",
             "current_role()",
             "quickstep",
         ),
@@ -39,7 +39,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "current_user",
             "current_user",
-            "The name of the user, of whom there is one.",
+            "The name of the role that the session goes by.",
             "current_user",
             "quickstep",
         ),
@@ -88,12 +88,12 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "session_user",
             "session_user",
-            "The name of the user, of whom there is one.",
+            "The name of the role that the session goes by.",
             "session_user",
             "quickstep",
         ),
         ("typeof", "typeof(value)", "The type of the value.", "typeof(DATE '2024-02-03')", "DATE"),
-        ("user", "user", "The name of the user, of whom there is one.", "user", "quickstep"),
+        ("user", "user", "The name of the role that the session goes by.", "user", "quickstep"),
         ("uuidv4", "uuidv4()", "Another name of uuid.", "length(uuidv4()::text)", "36"),
         (
             "version",

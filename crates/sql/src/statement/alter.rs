@@ -36,6 +36,15 @@ impl<'a> Context<'a> {
     pub(super) fn alter_table(&self, alter: &'a AlterTable) -> Result<Statement> {
         // No table has others that inherit from it, with ONLY or without.
         let AlterTable { view, if_exists, only: _, name: written, changes, span: _ } = alter;
+        match changes.as_slice() {
+            [TableChange::OwnerTo(to)] if !if_exists => return self.owner(ObjectKind::Table, written, to),
+            [TableChange::Other(words)] => {
+                if let Some(statement) = self.row_security(written, words)? {
+                    return Ok(statement);
+                }
+            }
+            _ => {}
+        }
         changes.iter().try_for_each(|change| self.refuse_change(change))?;
         let (name, span) = self.existing_name(written)?;
         if *view || self.relations.view(name.schema.as_deref(), &name.name).is_some() {

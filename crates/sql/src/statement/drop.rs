@@ -37,6 +37,7 @@ pub(super) fn kind_name(kind: ObjectKind) -> &'static str {
         ObjectKind::Constraint => "CONSTRAINT",
         ObjectKind::Database => "DATABASE",
         ObjectKind::Role => "ROLE",
+        ObjectKind::Policy => "POLICY",
         ObjectKind::Trigger => "TRIGGER",
         ObjectKind::Domain => "DOMAIN",
     }
@@ -52,8 +53,8 @@ impl Context<'_> {
             | ObjectKind::MaterializedView
             | ObjectKind::Index
             | ObjectKind::Schema
-            | ObjectKind::Type
-            | ObjectKind::Role => self.drop_objects(drop),
+            | ObjectKind::Type => self.drop_objects(drop),
+            ObjectKind::Role | ObjectKind::Policy => self.drop_of_access(drop),
             ObjectKind::Secret => self.drop_secret(drop, at),
             ObjectKind::Macro | ObjectKind::MacroTable | ObjectKind::Function => self.drop_macro(drop),
             ObjectKind::Sequence => self.sequences().drop(drop),

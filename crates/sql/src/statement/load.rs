@@ -80,6 +80,7 @@ impl<'a> Context<'a> {
             }
         }
         self.refuse_given(insert, &info, &targets)?;
+        self.binder().check_write(&info, access::Privilege::Insert, &targets)?;
         Ok((name, info, targets))
     }
 
@@ -180,6 +181,7 @@ impl<'a> Context<'a> {
                 .with_detail("Generated columns cannot be used in COPY.");
             return Err(self.at(error, names[at].span));
         }
+        self.binder().check_write(&info, access::Privilege::Insert, &targets)?;
         let (filename, place) = match target {
             End::File(path, file) => (path.to_owned(), Some(place::at_span(self.text, file.span))),
             End::Input => {

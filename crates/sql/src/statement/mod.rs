@@ -4,6 +4,7 @@
 //! field and refuses what the engine does not do, so that nothing is ignored silently; `grammar_walk` proves it.
 //! Queries go to `bind`; the files here resolve names and options and return `plan::Statement`.
 
+mod access;
 mod alter;
 mod alter_fields;
 mod attach;
@@ -149,7 +150,13 @@ impl<'a> Context<'a> {
             Kind::CreateWideTable(create) => self.create_wide_table(create),
             Kind::RefreshWideTable(name) => self.refresh_wide_table(name),
             Kind::AlterTable(alter) => self.alter_table(alter),
+            Kind::Access(access) => self.access(access),
             Kind::AlterObject(alter) => match alter.kind {
+                kind if !alter.if_exists
+                    && let tree::ObjectChange::OwnerTo(to) = &alter.change =>
+                {
+                    self.owner(kind, &alter.name, to)
+                }
                 ObjectKind::Sequence => self.sequences().alter(alter),
                 _ => self.alter_object(alter),
             },

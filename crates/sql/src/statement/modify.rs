@@ -269,6 +269,7 @@ impl<'a> Context<'a> {
         // No table has others that inherit from it, with ONLY or without.
         for (_, table) in written {
             let (name, info) = self.changed_table(table)?;
+            self.binder().check_write(&info, access::Privilege::Truncate, &[])?;
             tables.push((info.id, name));
         }
         Ok(Statement::Truncate {

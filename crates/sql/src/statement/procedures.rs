@@ -4,6 +4,7 @@
 //! no statement of its own for it. Errors of CREATE SECRET never quote the values.
 
 use plan::Statement;
+use plan::access::AccessStatement;
 use syntax::Span;
 use syntax::tree::{
     self, AlterObject, CreateSecret, CreateWideTable, Expr as Ast, ExprKind as AstKind, IfThere, Literal,
@@ -199,8 +200,12 @@ impl<'a> Context<'a> {
                 let setting = setting.iter().map(|setting| setting.text.to_string());
                 Ok(called("reset_role", std::iter::once(role).chain(setting)))
             }
-            ObjectChange::Rename(_)
-            | ObjectChange::SetSchema(_)
+            ObjectChange::Rename(to) => {
+                let from = name.single().map(super::access::role).ok_or_else(|| unknown_kind(*kind))?;
+                let to = folded(to);
+                Ok(Statement::Access(Box::new(AccessStatement::RenameRole { from, to })))
+            }
+            ObjectChange::SetSchema(_)
             | ObjectChange::OwnerTo(_)
             | ObjectChange::Sequence(_)
             | ObjectChange::AddValue { .. }

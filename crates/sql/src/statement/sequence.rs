@@ -69,7 +69,7 @@ impl Sequences<'_> {
             ObjectChange::Rename(to) => rename = Some(folded(to)),
             ObjectChange::Sequence(options) => said = self.said(options)?,
             ObjectChange::SetSchema(_) => return unsupported("SET SCHEMA"),
-            ObjectChange::OwnerTo(_) => return unsupported("OWNER TO"),
+            ObjectChange::OwnerTo(_) => return unsupported("IF EXISTS with OWNER TO"),
             ObjectChange::AddValue { .. }
             | ObjectChange::RenameValue(..)
             | ObjectChange::Set(..)

@@ -4,6 +4,7 @@
 //! brackets, which runs while the statement is planned. SET GLOBAL is refused: a setting belongs to the session. USE sets search_path. A PRAGMA is what does the same here: a setting, a listing from a table function,
 //! or a hint (`pragmas`).
 
+use plan::access::AccessStatement;
 use plan::statement::Statement;
 use syntax::Span;
 use syntax::tree::{
@@ -71,8 +72,16 @@ impl<'a> Context<'a> {
                 let message = "SET LOCAL ROLE is not supported: a role is the session's";
                 Err(Error::unsupported(message).with_hint("SET ROLE, and set it back").at(place::START))
             }
-            Set::Role { scope: _, authorization: _, name } => {
-                Ok(Statement::Set { name: "role".into(), value: name.as_ref().map(folded) })
+            Set::Role { scope: Some(Scope::Local), .. } => {
+                let message = "SET LOCAL ROLE is not supported: a role is the session's";
+                Err(Error::unsupported(message).with_hint("write SET ROLE").at(place::START))
+            }
+            Set::Role { scope: _, authorization, name } => {
+                let role = name.as_ref().map(super::access::role);
+                Ok(Statement::Access(Box::new(match authorization {
+                    true => AccessStatement::SetSession(role),
+                    false => AccessStatement::SetRole(role),
+                })))
             }
             Set::Schema(schema) => match schema_of(schema) {
                 Some(path) => Ok(search_path(path)),

@@ -15,6 +15,9 @@ impl Parser<'_> {
             K::TABLE => return self.alter_table(false, start),
             K::VIEW => return self.alter_table(true, start),
             K::QUERY => return self.alter_query(),
+            K::ROLE | K::USER | K::GROUP if self.alters_role_by_options() => return self.alter_role(),
+            K::POLICY => return self.policy(true),
+            K::DEFAULT => return self.default_privileges(),
             K::SEQUENCE => ObjectKind::Sequence,
             K::SCHEMA => ObjectKind::Schema,
             K::TYPE => ObjectKind::Type,
@@ -45,7 +48,7 @@ impl Parser<'_> {
             K::OWNER => {
                 self.advance();
                 self.expect(K::TO)?;
-                ObjectChange::OwnerTo(self.name("a role")?)
+                ObjectChange::OwnerTo(self.label("a role")?)
             }
             K::ADD if self.word_at(1) == K::VALUE => {
                 self.at += 2;
@@ -159,7 +162,7 @@ impl Parser<'_> {
             K::OWNER => {
                 self.advance();
                 self.expect(K::TO)?;
-                Ok(TableChange::OwnerTo(self.name("a role")?))
+                Ok(TableChange::OwnerTo(self.label("a role")?))
             }
             _ if self.is_kind(Kind::Word) && !self.word().is_reserved() => {
                 let mut words = Vec::new();

@@ -56,6 +56,8 @@ impl Parser<'_> {
                 };
                 Ok(StatementKind::CreateSchema { if_there, name, owner })
             }
+            K::ROLE | K::USER | K::GROUP if !replace && !temporary => self.create_role(),
+            K::POLICY if !replace && !temporary => self.policy(false),
             K::TYPE => self.create_type(&prefix),
             K::MACRO | K::FUNCTION => self.create_macro(&prefix),
             K::SECRET => self.create_secret(&prefix, start),
@@ -558,7 +560,8 @@ impl Parser<'_> {
             K::COLUMN => ObjectKind::Column,
             K::CONSTRAINT => ObjectKind::Constraint,
             K::DATABASE => ObjectKind::Database,
-            K::ROLE | K::USER => ObjectKind::Role,
+            K::ROLE | K::USER | K::GROUP => ObjectKind::Role,
+            K::POLICY => ObjectKind::Policy,
             K::TRIGGER => ObjectKind::Trigger,
             K::DOMAIN => ObjectKind::Domain,
             _ => return None,
@@ -576,6 +579,9 @@ impl Parser<'_> {
         };
         if persistent.is_some() {
             self.advance();
+        }
+        if self.is(K::OWNED) && self.word_at(1) == K::BY {
+            return self.drop_owned();
         }
         let kind = match self.object_kind() {
             Some(kind) => kind,

@@ -4,6 +4,7 @@
 //! then said to be what it turned out to be. So its time is linear in the text. Its stack is bounded by `DEPTH_MAX` levels
 //! of brackets, and the height of what it returns by `HEIGHT_MAX`, so that trees can be walked and dropped by recursion.
 
+mod access;
 mod alter;
 mod copy;
 mod create;

@@ -130,6 +130,8 @@ impl Parser<'_> {
                 let table = if named { Some(self.path("a table")?) } else { None };
                 Ok(StatementKind::Analyze(table, self.names_if_parens("a column")?))
             }
+            K::GRANT | K::REVOKE => self.grant(),
+            K::REASSIGN => self.reassign_owned(),
             K::VACUUM => self.vacuum(),
             _ if self.is_kind(Kind::Word) && self.word().begins_foreign_statement() => {
                 self.foreign(self.here())

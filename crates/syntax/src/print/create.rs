@@ -497,6 +497,7 @@ impl Print for ObjectKind {
             ObjectKind::Constraint => "CONSTRAINT",
             ObjectKind::Database => "DATABASE",
             ObjectKind::Role => "ROLE",
+            ObjectKind::Policy => "POLICY",
             ObjectKind::Trigger => "TRIGGER",
             ObjectKind::Domain => "DOMAIN",
         });

@@ -2,6 +2,7 @@
 //!
 //! Parentheses of expressions are nodes of the tree, so that none is added or lost here.
 
+mod access;
 mod create;
 mod cursor;
 mod expr;

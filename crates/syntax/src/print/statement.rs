@@ -207,6 +207,7 @@ impl StatementKind {
                 };
                 put!(out, verb, " QUERY ", query);
             }
+            StatementKind::Access(access) => access.print(out),
             StatementKind::Unsupported(statement) => statement.text.print(out),
             other => unreachable!("{other:?} is printed above"),
         }

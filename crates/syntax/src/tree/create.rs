@@ -533,6 +533,7 @@ pub enum ObjectKind {
     Role,
     Trigger,
     Domain,
+    Policy,
 }
 
 /// ALTER TABLE and ALTER VIEW.

@@ -3,6 +3,7 @@
 //! Every node that an error may point at has a span. Chains of binary operators, of set operations and of joins are
 //! lists, so that the depth of a tree is that of its brackets, which is limited.
 
+mod access;
 mod create;
 mod cursor;
 mod expr;
@@ -12,6 +13,7 @@ mod statement;
 mod types;
 pub mod walk;
 
+pub use access::*;
 pub use create::*;
 pub use cursor::*;
 pub use expr::*;

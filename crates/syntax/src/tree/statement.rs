@@ -241,6 +241,8 @@ pub enum StatementKind {
     },
     /// PAUSE QUERY, RESUME QUERY, CANCEL QUERY.
     SteerQuery(SteerVerb, Expr),
+    /// CREATE ROLE, GRANT, CREATE POLICY and their kin.
+    Access(Box<super::AccessStatement>),
     /// A statement that others have and this engine does not.
     Unsupported(Unsupported),
 }

@@ -155,6 +155,7 @@ impl<'t> Parts<'t> {
             | K::RefreshWideTable(_)
             | K::AlterTable(_)
             | K::AlterObject(_)
+            | K::Access(_)
             | K::AlterQuery(..)
             | K::Drop(_)
             | K::Comment(_)

@@ -19,6 +19,7 @@ pub(crate) mod unnesting;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use access::PolicyCommand;
 use plan::{
     ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ROW_REFERENCE, ScanSource,
 };
@@ -31,7 +32,7 @@ use crate::bind::expression::reserved::reserved;
 use crate::bind::query::values::opening;
 use crate::bind::refusal::unsupported;
 use crate::bind::scope::{Entry, Scope, nearest};
-use crate::bind::{Binder, Key, Relation, folded, single_row};
+use crate::bind::{Binder, Key, Relation, Used, folded, single_row};
 use crate::names::Name;
 
 /// A name of each table's rows: their places, which stay until the table's blocks are tidied.
@@ -130,7 +131,7 @@ impl<'a> Binder<'a> {
             ExprKind::Function { function: Function::Coalesce, arguments: vec![self.column(place), zero] };
         let id = self.columns.add(ROW_ID, Type::BigInt, false);
         let mut expressions: Vec<(ColumnId, Expr)> =
-            relation.columns.iter().map(|(_, id)| (*id, self.column(*id))).collect();
+            relation.columns.iter().map(|(_, id)| (*id, self.passed(*id))).collect();
         expressions.push((id, Expr::new(kind, Type::BigInt)));
         let input = Box::new(std::mem::replace(&mut relation.plan, LogicalPlan::placeholder()));
         relation.plan = LogicalPlan::Project { input, expressions };
@@ -488,10 +489,19 @@ impl<'a> Binder<'a> {
         if let Some(view) = self.relations.view(schema, table) {
             self.count_instance()?;
             let shown = schema.map_or_else(|| table.to_owned(), |s| format!("{s}.{table}"));
-            return named(self.bind_view(&shown, view, span)?);
+            let owned = self.relations.view_owner(schema, table);
+            let Some((owner, place)) = owned else { return named(self.bind_view(&shown, view, span)?) };
+            let around = self.enter_view(owner);
+            let bound = self.bind_view(&shown, view, span).inspect(|relation| {
+                relation.columns.iter().for_each(|(_, id)| self.mark(*id));
+            });
+            self.leave_view(around);
+            let relation = bound?;
+            self.note_use(Used::View(place.0, place.1), &relation, true);
+            return named(relation);
         }
         if let Some(info) = self.relations.table(schema, table).map_err(|e| self.error_at(e, span))? {
-            return named(self.scan(info));
+            return named(self.scan_to_read(info)?);
         }
         if schema.is_some_and(|schema| schema != crate::PG_CATALOG) {
             return Ok(None);
@@ -533,6 +543,13 @@ impl<'a> Binder<'a> {
             return error.with_hint("a file's path stands in single quotes");
         }
         error
+    }
+
+    /// A scan of a table that a query reads, with the rows that its row policies let pass.
+    fn scan_to_read(&mut self, info: RelationInfo) -> Result<Relation> {
+        let relation = self.scan(info.clone());
+        self.note_use(Used::Table(info.id), &relation, true);
+        self.rows_let_pass(&info, relation, PolicyCommand::Select)
     }
 
     /// A scan of all columns of a table, under new column ids; notes its keys.

@@ -33,7 +33,7 @@ impl<'a> Binder<'a> {
         };
         let (function, span) = (folded(last), last.span);
         let schema = self.schema_of_function(name)?;
-        let called = self.macro_form(schema.as_deref(), &function, arguments).filter(|m| m.table);
+        let called = self.macro_form(schema.as_deref(), &function, arguments)?.filter(|m| m.table);
         if let (Some(schema), None) = (&schema, &called) {
             self.refuse_in_schema(schema, &function, span)?;
         }

@@ -278,10 +278,14 @@ impl Binder<'_> {
         schema: Option<&str>,
         name: &str,
         arguments: &[tree::Argument],
-    ) -> Option<MacroInfo> {
+    ) -> Result<Option<MacroInfo>> {
         let mut forms = self.relations.macro_named(schema, name);
+        if forms.is_empty() {
+            return Ok(None);
+        }
+        self.relations.check_macro(schema, name)?;
         let fits = forms.iter().position(|form| takes(form, arguments)).unwrap_or(0);
-        (!forms.is_empty()).then(|| forms.swap_remove(fits))
+        Ok(Some(forms.swap_remove(fits)))
     }
 
     /// The schema that stands before a function's name, if one does. The engine's own functions are in the default

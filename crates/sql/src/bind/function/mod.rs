@@ -162,7 +162,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let schema = self.binder.schema_of_function(&call.name)?;
         if call.over.is_none()
-            && let Some(called) = self.binder.macro_form(schema.as_deref(), &name, given)
+            && let Some(called) = self.binder.macro_form(schema.as_deref(), &name, given).map_err(refuse)?
         {
             if called.table {
                 return Err(refuse(Error::new(
@@ -185,6 +185,7 @@ impl<'a> ExprBinder<'_, 'a> {
         if idents.len() == 1
             && let Some(external) = self.binder.relations.external(called)
         {
+            self.binder.relations.check_host_function(called).map_err(|e| self.binder.error_at(e, span))?;
             return self.external(&name, external, call, span);
         }
         if name == "getvariable" && idents.len() == 1 {

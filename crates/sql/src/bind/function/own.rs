@@ -14,7 +14,7 @@ use crate::bind::scope::nearest;
 use crate::place;
 
 /// Names that mean another function.
-const ALIASES: [(&str, &str); 31] = [
+const ALIASES: [(&str, &str); 30] = [
     ("datediff", "date_diff"),
     ("datepart", "date_part"),
     ("datesub", "date_sub"),
@@ -43,7 +43,6 @@ const ALIASES: [(&str, &str); 31] = [
     ("xor", "#"),
     ("current_role", "current_user"),
     ("roundbankers", "round_even"),
-    ("session_user", "current_user"),
     ("to_binary", "bin"),
     ("uuidv4", "uuid"),
 ];
@@ -330,6 +329,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         Ok(Ok(match (name, arguments.len()) {
             ("version", 0) => constant(concat!("Quickstep ", env!("CARGO_PKG_VERSION"))),
+            ("session_user", 0) => constant(&self.binder.relations.session_user()),
             ("current_user" | "user", 0) => constant(&self.binder.relations.current_user()),
             ("current_database" | "current_catalog", 0) => {
                 let relations = self.binder.relations;

@@ -187,8 +187,9 @@ impl<'a> Binder<'a> {
         named: &Named<'_>,
         ids: &[ColumnId],
         key: &[usize],
-    ) -> (LogicalPlan, ColumnId, Vec<ColumnId>) {
-        let (target, scan) = self.target(named);
+    ) -> Result<(LogicalPlan, ColumnId, Vec<ColumnId>)> {
+        // A key that is taken by a row which may not be seen is taken: the statement says so in the end.
+        let (target, scan) = self.target(named, access::PolicyCommand::Update)?;
         let same = |at: &usize| {
             Expr::compare(Comparison::Equal, self.column(ids[*at]), self.column(target.columns[*at]))
         };
@@ -197,7 +198,7 @@ impl<'a> Binder<'a> {
         for id in target.columns.iter().chain([&target.row]) {
             self.columns.get_mut(*id).nullable = true;
         }
-        (plan, target.row, target.columns)
+        Ok((plan, target.row, target.columns))
     }
 
     fn or_nothing(
@@ -211,7 +212,7 @@ impl<'a> Binder<'a> {
         let mut plan = relation.plan;
         let mut free = Vec::with_capacity(keys.len());
         for key in &keys {
-            let (with, holder, _) = self.with_holder(plan, &named, &ids, key);
+            let (with, holder, _) = self.with_holder(plan, &named, &ids, key)?;
             plan = with;
             free.push(is_null(self.column(holder), false));
         }
@@ -236,7 +237,7 @@ impl<'a> Binder<'a> {
         returning: &'a [SelectItem],
     ) -> Result<Changing> {
         let info = named.info;
-        let (mut plan, row, old) = self.with_holder(relation.plan, &named, &ids, &key);
+        let (mut plan, row, old) = self.with_holder(relation.plan, &named, &ids, &key)?;
         let mut scope = Scope::new(None);
         scope.entries = entries(&named.shown(), info, &old, true);
         // An alias of that name is the user's, as it is in PostgreSQL.
@@ -259,6 +260,8 @@ impl<'a> Binder<'a> {
                 (places.into_iter().map(taken).collect(), None)
             }
         };
+        let places: Vec<usize> = assigned.iter().map(|(at, _)| *at).collect();
+        binder.binder.check_write(info, access::Privilege::Update, &places)?;
         let pending = std::mem::take(&mut binder.pending);
         let (attached, found) = self.attach(plan, pending)?;
         plan = attached;
@@ -282,7 +285,7 @@ impl<'a> Binder<'a> {
         for (at, id) in ids.iter().enumerate() {
             let updated = match assigned.iter().find(|(place, _)| *place == at) {
                 Some((_, expr)) => replace(expr.clone(), &found),
-                None => self.column(old[at]),
+                None => self.passed(old[at]),
             };
             let expr = case(vec![(fresh.clone(), self.column(*id))], updated);
             let value = self.new_value(info, at, &expr);

@@ -11,6 +11,7 @@
 
 use std::rc::Rc;
 
+use access::{PolicyCommand, Privilege};
 use plan::{ColumnId, Expr, JoinKind, ModificationKind, RowAction};
 use syntax::Span;
 use syntax::tree::{
@@ -216,7 +217,7 @@ impl<'a> Binder<'a> {
             return Err(Error::new(SqlState::SyntaxError, message));
         }
         let (table, on) = self.merge_source(&parts)?;
-        let (target, scan) = self.target(&named);
+        let (target, scan) = self.target(&named, PolicyCommand::Update)?;
         let own = entries(&target.name, info, &target.columns, true);
         let source = self.bind_factor(table, &Scope::new(None), false)?;
         if let Some(twice) = shared_alias(&own, &source.entries) {
@@ -296,6 +297,17 @@ impl<'a> Binder<'a> {
                 continue;
             }
             let (done, values) = binder.merge_action(clause, &named, &source.entries, overriding)?;
+            let privilege = match done {
+                RowAction::Insert => Some(Privilege::Insert),
+                RowAction::Update => Some(Privilege::Update),
+                RowAction::Delete => Some(Privilege::Delete),
+                RowAction::Nothing => None,
+            };
+            if let Some(privilege) = privilege {
+                let given = values.iter().enumerate().filter(|(_, value)| value.is_some());
+                let places: Vec<usize> = given.map(|(at, _)| at).collect();
+                binder.binder.check_write(info, privilege, &places)?;
+            }
             pending.append(&mut binder.pending);
             whens.push(When { condition: fold::and(conditions), action: done, values, refusal: None });
         }
@@ -329,7 +341,7 @@ impl<'a> Binder<'a> {
                     branches.push((is(self, place), replace(expr.clone(), &found)));
                 }
             }
-            let expr = case(branches, self.column(*old));
+            let expr = case(branches, self.passed(*old));
             let value = self.new_value(info, at, &expr);
             computed.push((value, expr));
             values.push(value);

@@ -18,6 +18,7 @@ pub(crate) mod retype;
 
 use std::rc::Rc;
 
+use access::{PolicyCommand, Privilege};
 use plan::statement::ObjectName;
 use plan::{
     ColumnId, Conflict, Expr, ExprKind, JoinKind, LogicalPlan, LogicalQuery, Modification, ModificationKind,
@@ -35,7 +36,7 @@ use crate::bind::expression::{Clause, ExprBinder, coerce, subquery_of};
 use crate::bind::from::{ROW_ID, duplicate_alias, shared_alias};
 use crate::bind::query::values::is_default;
 use crate::bind::scope::{Entry, Scope};
-use crate::bind::{Binder, Relation, folded};
+use crate::bind::{Binder, Relation, Used, folded};
 use crate::names::Name;
 
 /// The table that a statement changes, as one of its query's relations.
@@ -135,20 +136,40 @@ impl<'a> Binder<'a> {
     }
 
     /// A scan of the statement's table that also gives each row's reference.
-    pub(crate) fn target<'i>(&mut self, named: &Named<'i>) -> (Target<'i>, LogicalPlan) {
-        let Relation { mut plan, columns } = self.scan(named.info.clone());
+    pub(crate) fn target<'i>(
+        &mut self,
+        named: &Named<'i>,
+        command: PolicyCommand,
+    ) -> Result<(Target<'i>, LogicalPlan)> {
+        let relation = self.scan(named.info.clone());
+        self.note_use(Used::Table(named.info.id), &relation, false);
+        let Relation { mut plan, columns } = relation;
         let row = self.columns.add("row", Type::BigInt, false);
         if let LogicalPlan::Scan { columns, .. } = &mut plan {
             columns.push((row, ROW_REFERENCE));
         }
+        let Relation { plan, columns } =
+            self.rows_let_pass(named.info, Relation { plan, columns }, command)?;
         let columns = columns.into_iter().map(|(_, id)| id).collect();
-        (Target { info: named.info, name: named.shown(), row, columns }, plan)
+        Ok((Target { info: named.info, name: named.shown(), row, columns }, plan))
+    }
+
+    /// Asks whether columns of a table may be written, or with none whether its rows may.
+    pub(crate) fn check_write(
+        &self,
+        info: &RelationInfo,
+        privilege: Privilege,
+        places: &[usize],
+    ) -> Result<()> {
+        let fields = info.columns.fields();
+        let columns: Vec<&str> = places.iter().map(|at| fields[*at].name.as_str()).collect();
+        self.relations.check_use(&Used::Table(info.id), privilege, &columns, None)
     }
 
     /// The plan with more columns after its own.
     pub(crate) fn beside(&self, plan: LogicalPlan, more: Vec<(ColumnId, Expr)>) -> LogicalPlan {
         let mut expressions: Vec<(ColumnId, Expr)> =
-            plan.output().into_iter().map(|id| (id, self.column(id))).collect();
+            plan.output().into_iter().map(|id| (id, self.passed(id))).collect();
         expressions.extend(more);
         LogicalPlan::Project { input: Box::new(plan), expressions }
     }
@@ -191,7 +212,7 @@ impl<'a> Binder<'a> {
 
     /// The changes of an UPDATE.
     pub(crate) fn update(&mut self, named: Named<'_>, parts: UpdateParts<'a>) -> Result<Changing> {
-        let (target, scan) = self.target(&named);
+        let (target, scan) = self.target(&named, PolicyCommand::Update)?;
         let (mut plan, scope) = self.target_and(&target, scan, parts.from)?;
         let scope = Rc::new(scope);
         if let Some(condition) = parts.selection {
@@ -200,6 +221,8 @@ impl<'a> Binder<'a> {
         }
         let mut binder = ExprBinder::new(self, scope.clone(), Clause::Update);
         let assigned = binder.assignments(parts.assignments, target.info)?;
+        let places: Vec<usize> = assigned.iter().map(|(at, _)| *at).collect();
+        binder.binder.check_write(target.info, Privilege::Update, &places)?;
         let pending = std::mem::take(&mut binder.pending);
         let (plan, found) = self.attach(plan, pending)?;
         let mut places: Vec<usize> = assigned.iter().map(|(at, _)| *at).collect();
@@ -229,7 +252,8 @@ impl<'a> Binder<'a> {
 
     /// The changes of a DELETE.
     pub(crate) fn delete(&mut self, named: Named<'_>, parts: DeleteParts<'a>) -> Result<Changing> {
-        let (target, scan) = self.target(&named);
+        self.check_write(named.info, Privilege::Delete, &[])?;
+        let (target, scan) = self.target(&named, PolicyCommand::Delete)?;
         let (mut plan, mut scope) = self.target_and(&target, scan, parts.using)?;
         if let Some(condition) = parts.selection {
             let scope = Rc::new(scope.clone());
@@ -282,7 +306,16 @@ impl<'a> Binder<'a> {
         let mut returned = None;
         if !returning.is_empty() {
             let before = columns.len();
+            // The row's columns have other ids by now, and those of an INSERT are of no scan: what RETURNING reads of
+            // them is counted by itself.
+            let fields = named.info.columns.fields();
+            let of_table = |e: &&Entry| fields.iter().any(|field| field.name == *e.name);
+            let read = scope.entries.iter().filter(of_table).map(|e| (e.name.clone(), e.id)).collect();
+            let around = self.enter_part();
+            let row = Relation { plan: LogicalPlan::placeholder(), columns: read };
+            self.note_use(Used::Table(named.info.id), &row, false);
             plan = self.returning(plan, scope, returning, &mut columns)?;
+            self.leave_view(around);
             returned = Some(columns.len() - before);
         }
         let (table, name) = (named.info.id, named.name);
@@ -295,7 +328,7 @@ impl<'a> Binder<'a> {
         self.check_unused_ctes()?;
         self.refuse_second_change(&changing.change, &changing.name)?;
         let Changing { name, relation, change } = changing;
-        Ok(Modification { name, query: self.finish(relation)?, change })
+        Ok(Modification { name, query: self.finish_change(relation)?, change })
     }
 
     /// A query, after the changes in its WITH.
