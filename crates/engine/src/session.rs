@@ -707,7 +707,7 @@ impl Session {
     fn set_local(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
         let name = settings::own_name(name);
         let shared = settings::shared().any(|(shared, _)| shared == name)
-            || self.environment.stores().setting(name).is_some();
+            || self.environment().stores().setting(name).is_some();
         if shared || name == "role" {
             let message = format!("SET LOCAL {name} is not supported: it is no setting of the session alone");
             return Err(Error::unsupported(message).with_hint(format!("SET {name}, and set it back")));

@@ -134,8 +134,6 @@ pub enum SqlState {
     GeneratedAlways,
     /// A parameter that only shows something, or is fixed when the server starts.
     CantChangeRuntimeParam,
-    /// A server has as many connections as it may.
-    TooManyConnections,
     /// A server's queue is full.
     ConfigurationLimitExceeded,
     /// A server stops.
@@ -237,7 +235,6 @@ impl SqlState {
             Self::ProtocolViolation => "08P01",
             Self::GeneratedAlways => "428C9",
             Self::CantChangeRuntimeParam => "55P02",
-            Self::TooManyConnections => "53300",
             Self::ConfigurationLimitExceeded => "53400",
             Self::AdminShutdown => "57P01",
             Self::Internal => "XX000",

@@ -72,10 +72,6 @@ impl<'a> Context<'a> {
                 let message = "SET LOCAL ROLE is not supported: a role is the session's";
                 Err(Error::unsupported(message).with_hint("SET ROLE, and set it back").at(place::START))
             }
-            Set::Role { scope: Some(Scope::Local), .. } => {
-                let message = "SET LOCAL ROLE is not supported: a role is the session's";
-                Err(Error::unsupported(message).with_hint("write SET ROLE").at(place::START))
-            }
             Set::Role { scope: _, authorization, name } => {
                 let role = name.as_ref().map(super::access::role);
                 Ok(Statement::Access(Box::new(match authorization {
