@@ -291,6 +291,19 @@ fn changed(number: &str, ty: Type) -> Option<&'static str> {
     }
 }
 
+/// The union of an object whose only key is a member's name.
+fn one_member(
+    entries: &[(String, &RawValue)],
+    to: Type,
+    inside: &dyn Fn(&str, Type) -> Result<Value>,
+    wrong: &dyn Fn(&str) -> Error,
+) -> Result<Value> {
+    let members = to.members().unwrap_or_default();
+    let [(name, value)] = entries else { return Err(wrong("object of another number of keys than one")) };
+    let Some(tag) = union::place_of(members, name) else { return Err(wrong("object of another key")) };
+    Ok(union::value_of(tag, &inside(value.get(), members[tag].1)?, members[tag].1))
+}
+
 fn converted(text: &str, to: Type, manner: Manner) -> Result<Value> {
     match to {
         Type::Json => return Ok(Value::text(text)),
@@ -338,16 +351,7 @@ fn converted(text: &str, to: Type, manner: Manner) -> Result<Value> {
             }
             Ok(Value::Bytes(out.into()))
         }
-        (Parsed::Object(entries), Type::Union(_)) => {
-            let members = to.members().unwrap_or_default();
-            let [(name, value)] = entries.as_slice() else {
-                return Err(wrong("object of another number of keys than one"));
-            };
-            let Some(tag) = union::place_of(members, name) else {
-                return Err(wrong("object of another key"));
-            };
-            Ok(union::value_of(tag, &inside(value.get(), members[tag].1)?, members[tag].1))
-        }
+        (Parsed::Object(entries), Type::Union(_)) => one_member(&entries, to, &inside, &wrong),
         (Parsed::Object(entries), Type::Map(_)) => {
             let (key, item) = to.entry().unwrap_or((Type::Null, Type::Null));
             let mut out = Vec::new();

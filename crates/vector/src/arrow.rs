@@ -218,16 +218,7 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
         (Data::I64(v), Type::Timestamp) => {
             Arc::new(PrimitiveArray::<at::TimestampMicrosecondType>::new(v.clone(), nulls))
         }
-        (Data::I64(v), Type::TimestampS) => Arc::new(in_unit::<at::TimestampSecondType>(v, nulls, 1_000_000)),
-        (Data::I64(v), Type::TimestampMs) => {
-            Arc::new(in_unit::<at::TimestampMillisecondType>(v, nulls, 1000))
-        }
-        (Data::I64(v), Type::TimestampNs) => {
-            Arc::new(PrimitiveArray::<at::TimestampNanosecondType>::new(v.clone(), nulls))
-        }
-        (Data::I64(v), Type::TimestampTzNs) => Arc::new(
-            PrimitiveArray::<at::TimestampNanosecondType>::new(v.clone(), nulls).with_timezone("+00:00"),
-        ),
+        (Data::I64(v), ty) if ty.is_timestamp_of_unit() => timestamps_of_unit(v, ty, nulls),
         (Data::I64(v), Type::TimestampTz) => Arc::new(
             PrimitiveArray::<at::TimestampMicrosecondType>::new(v.clone(), nulls).with_timezone("+00:00"),
         ),
@@ -288,6 +279,17 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
             }
         }
         (Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_), _) => unreachable!("flattened above"),
+    }
+}
+
+/// Timestamps of another unit than microseconds.
+fn timestamps_of_unit(held: &ScalarBuffer<i64>, ty: Type, nulls: Option<NullBuffer>) -> ArrayRef {
+    let nanos = |nulls| PrimitiveArray::<at::TimestampNanosecondType>::new(held.clone(), nulls);
+    match ty {
+        Type::TimestampS => Arc::new(in_unit::<at::TimestampSecondType>(held, nulls, 1_000_000)),
+        Type::TimestampMs => Arc::new(in_unit::<at::TimestampMillisecondType>(held, nulls, 1000)),
+        Type::TimestampTzNs => Arc::new(nanos(nulls).with_timezone("+00:00")),
+        _ => Arc::new(nanos(nulls)),
     }
 }
 

@@ -36,6 +36,14 @@ impl Parser<'_> {
         })
     }
 
+    fn deallocate(&mut self) -> Parsed<StatementKind> {
+        self.advance();
+        self.eat(K::PREPARE);
+        let all = self.eat(K::ALL);
+        let name = if all { None } else { Some(self.name("a statement's name or ALL")?) };
+        Ok(StatementKind::Deallocate(name))
+    }
+
     fn statement_kind(&mut self) -> Parsed<StatementKind> {
         if self.is_kind(Kind::LeftParen) || self.begins_rows() {
             return self.row_statement().map(|s| s.kind);
@@ -55,13 +63,7 @@ impl Parser<'_> {
             K::CALL => self.call_statement(),
             K::PREPARE => self.prepare(),
             K::EXECUTE => self.execute(),
-            K::DEALLOCATE => {
-                self.advance();
-                self.eat(K::PREPARE);
-                let all = self.eat(K::ALL);
-                let name = if all { None } else { Some(self.name("a statement's name or ALL")?) };
-                Ok(StatementKind::Deallocate(name))
-            }
+            K::DEALLOCATE => self.deallocate(),
             K::DECLARE => self.declare_cursor(),
             K::FETCH | K::MOVE => self.fetch_cursor(),
             K::CLOSE => self.close_cursor(),
