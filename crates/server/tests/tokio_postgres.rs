@@ -26,22 +26,12 @@ fn with_client<F: Future<Output = ()>>(work: impl FnOnce(Client) -> F) {
 
 async fn there_and_back<T>(client: &Client, ty: &str, values: &[T])
 where
-    T: ToSql + Sync + PartialEq + std::fmt::Debug + for<'a> FromSql<'a>,
+    T: ToSql + Sync + Clone + PartialEq + std::fmt::Debug + for<'a> FromSql<'a>,
 {
     for value in values {
         let row = client.query_one(&format!("SELECT $1::{ty}, NULL::{ty}"), &[value]).await;
         let row = row.unwrap_or_else(|error| panic!("{ty} {value:?}: {error}"));
-        assert_eq!((row.get::<_, T>(0), row.get::<_, Option<T>>(1)), (value.clone_of(), None), "{ty}");
-    }
-}
-
-/// What `there_and_back` compares with, without asking for `Clone` of what has it.
-trait CloneOf {
-    fn clone_of(&self) -> Self;
-}
-impl<T: Clone> CloneOf for T {
-    fn clone_of(&self) -> Self {
-        self.clone()
+        assert_eq!((row.get::<_, T>(0), row.get::<_, Option<T>>(1)), (value.clone(), None), "{ty}");
     }
 }
 
