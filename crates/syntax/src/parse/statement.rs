@@ -55,13 +55,7 @@ impl Parser<'_> {
             K::CALL => self.call_statement(),
             K::PREPARE => self.prepare(),
             K::EXECUTE => self.execute(),
-            K::DEALLOCATE => {
-                self.advance();
-                self.eat(K::PREPARE);
-                let all = self.eat(K::ALL);
-                let name = if all { None } else { Some(self.name("a statement's name or ALL")?) };
-                Ok(StatementKind::Deallocate(name))
-            }
+            K::DEALLOCATE => self.deallocate(),
             K::DECLARE => self.declare_cursor(),
             K::FETCH | K::MOVE => self.fetch_cursor(),
             K::CLOSE => self.close_cursor(),
@@ -136,6 +130,15 @@ impl Parser<'_> {
             }
             _ => Err(self.expected("a statement")),
         }
+    }
+
+    /// `DEALLOCATE [PREPARE] name | ALL`.
+    fn deallocate(&mut self) -> Parsed<StatementKind> {
+        self.advance();
+        self.eat(K::PREPARE);
+        let all = self.eat(K::ALL);
+        let name = if all { None } else { Some(self.name("a statement's name or ALL")?) };
+        Ok(StatementKind::Deallocate(name))
     }
 
     /// Whether a query or a statement that changes rows begins here.
