@@ -358,6 +358,15 @@ pub(crate) fn parse_timeout(name: &str, text: &str) -> Result<Option<Duration>> 
     Ok((!timeout.is_zero()).then_some(timeout))
 }
 
+/// Whether the default schema is to be shown as `public`.
+fn parse_default_schema(name: &str, text: &str) -> Result<bool> {
+    match text.trim() {
+        catalog::DEFAULT_SCHEMA => Ok(false),
+        "public" => Ok(true),
+        _ => Err(invalid(name, text, "main or public")),
+    }
+}
+
 /// A priority, 0 to `scheduler::PRIORITY_MAX`.
 pub(crate) fn parse_priority(text: &str) -> Result<u32> {
     let priority = text.trim().parse().ok().filter(|priority| *priority <= scheduler::PRIORITY_MAX);
@@ -513,13 +522,7 @@ impl Settings {
                     ),
                 };
             }
-            "default_schema_name" => {
-                self.shows_public = match text.trim() {
-                    catalog::DEFAULT_SCHEMA => false,
-                    "public" => true,
-                    _ => return Err(invalid(name, text, "main or public")),
-                };
-            }
+            "default_schema_name" => self.shows_public = parse_default_schema(name, text)?,
             "role" => {
                 let role = text.trim();
                 self.role = (role != crate::roles::DEFAULT_ROLE && role != "none").then(|| Arc::from(role));

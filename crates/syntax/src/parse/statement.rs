@@ -142,6 +142,15 @@ impl Parser<'_> {
         }
     }
 
+    /// `DEALLOCATE [PREPARE] name | ALL`.
+    fn deallocate(&mut self) -> Parsed<StatementKind> {
+        self.advance();
+        self.eat(K::PREPARE);
+        let all = self.eat(K::ALL);
+        let name = if all { None } else { Some(self.name("a statement's name or ALL")?) };
+        Ok(StatementKind::Deallocate(name))
+    }
+
     /// Whether a query or a statement that changes rows begins here.
     fn begins_rows(&self) -> bool {
         match self.word() {
