@@ -51,7 +51,7 @@ const WITHOUT_EFFECT: [(&str, &str); 25] = [
 
 /// Statements with clauses that the corpus may lack. Those that are refused say nothing; those that are accepted have
 /// each of their fields tried.
-const CLAUSES: [&str; 350] = [
+const CLAUSES: [&str; 374] = [
     "SELECT TOP 5 r_name FROM region",
     "SELECT TOP (5) PERCENT r_name FROM region",
     "SELECT DISTINCT ON (r_name) r_name FROM region",

@@ -57,11 +57,13 @@ impl Check<'_> {
             | Statement::Execute { .. }
             | Statement::Deallocate { .. }
             | Statement::Transaction(_)
+            | Statement::Cursor(_)
+            | Statement::Discard(_)
             | Statement::Show { .. } => Ok(()),
             // Checks itself, where the catalog is changed.
             Statement::Access(_) => Ok(()),
             Statement::Explain { statement, .. } => self.statement(statement),
-            Statement::Set { name, .. } => self.setting(name),
+            Statement::Set { name, .. } | Statement::SetLocal { name, .. } => self.setting(name),
             Statement::Call { procedure, arguments } => {
                 self.procedure(procedure, arguments.first().map(|(_, value, _)| value))
             }
@@ -162,6 +164,9 @@ impl Check<'_> {
             | Statement::Access(_)
             | Statement::Explain { .. }
             | Statement::Set { .. }
+            | Statement::SetLocal { .. }
+            | Statement::Cursor(_)
+            | Statement::Discard(_)
             | Statement::Call { .. }
             | Statement::Attach(_)
             | Statement::Detach { .. }

@@ -36,14 +36,6 @@ impl Parser<'_> {
         })
     }
 
-    fn deallocate(&mut self) -> Parsed<StatementKind> {
-        self.advance();
-        self.eat(K::PREPARE);
-        let all = self.eat(K::ALL);
-        let name = if all { None } else { Some(self.name("a statement's name or ALL")?) };
-        Ok(StatementKind::Deallocate(name))
-    }
-
     fn statement_kind(&mut self) -> Parsed<StatementKind> {
         if self.is_kind(Kind::LeftParen) || self.begins_rows() {
             return self.row_statement().map(|s| s.kind);
