@@ -77,6 +77,11 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
     if from.is_timestamp_of_unit() || to.is_timestamp_of_unit() {
         return timestamp_units::cast(value, from, to, lenient);
     }
+    cast_plain(value, from, to)
+}
+
+/// Casts between types that are neither texts nor nested.
+fn cast_plain(value: &Value, from: Type, to: Type) -> Result<Value> {
     let unsupported = || Error::new(SqlState::DatatypeMismatch, format!("cannot cast type {from} to {to}"));
     match (from, to) {
         (f, t) if f.is_bits() && t.is_bits() => bits::fitted(value.as_text().unwrap_or_default(), to),
