@@ -32,6 +32,12 @@ pub struct ServeArguments {
     /// Port; without it 5432, or the next one that is free
     #[arg(long)]
     pub port: Option<u16>,
+    /// Port for HTTP and the page, on loopback; without it 8080, or the next one that is free
+    #[arg(long, value_name = "PORT", conflicts_with = "no_http")]
+    pub http_port: Option<u16>,
+    /// Do not listen for HTTP
+    #[arg(long)]
+    pub no_http: bool,
     /// Folder of the Unix socket; /tmp when not given, none when empty
     #[arg(long, value_name = "DIR")]
     pub socket: Option<String>,
@@ -98,6 +104,10 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failed> {
     }
     let handle = Server::start(database.clone(), config, roles)?;
     greet(&handle, &database);
+    if !arguments.no_http {
+        let http = handle.serve_http(arguments.http_port)?;
+        println!("The page, and HTTP for programs with this token: {}", http.page());
+    }
     serve(handle, arguments, &signals);
     Ok(())
 }

@@ -106,6 +106,7 @@ mod upkeep;
 mod user_types;
 mod variables;
 mod verify;
+mod watched;
 mod wide;
 mod workload;
 
@@ -129,7 +130,7 @@ pub use pool::PoolStatistics;
 pub use portal::{Fetched, Portal, PreparedStatement};
 pub use progress::{OperatorProgress, ProgressWatch};
 pub use result::ResultSet;
-pub use scheduler::Progress;
+pub use scheduler::{OperatorStatus, Progress, QueryStatus};
 pub use script::TransactionStatus;
 pub use session::{Description, Registered, Session, is_complete};
 pub use sql::secrets::masked;

@@ -63,6 +63,21 @@ impl ProgressWatch {
         watched.shape.iter().filter_map(seen).collect()
     }
 
+    /// The running plan's segments, those that feed a segment behind it, each with the number of the one that it feeds.
+    pub fn segments(&self) -> Vec<(OperatorStatus, Option<usize>)> {
+        let Some(watched) = self.watched() else { return vec![] };
+        let statuses = watched.control.operators();
+        let mut above: Vec<usize> = vec![];
+        let mut segments = vec![];
+        for (segment, depth) in watched.shape.iter() {
+            above.truncate(*depth);
+            let Some(status) = statuses.get(*segment) else { continue };
+            segments.push((status.clone(), above.last().copied()));
+            above.push(*segment);
+        }
+        segments
+    }
+
     fn watched(&self) -> Option<Watched> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -113,6 +113,8 @@ pub struct Session {
     pub(crate) scanned: Mutex<Vec<catalog::TableId>>,
     /// Unique in the process; `quickstep_queries` shows it.
     pub(crate) number: u64,
+    /// The number of the statement that began last.
+    pub(crate) last_query: AtomicU64,
     /// What its statements' time is charged to.
     pub(crate) account: Arc<scheduler::Account>,
     role: Mutex<RoleView>,
@@ -151,6 +153,7 @@ impl Session {
             sequences: SequenceValues::default(),
             scanned: Mutex::default(),
             number: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
+            last_query: AtomicU64::new(0),
             account: scheduler::Account::new(),
             role: Mutex::default(),
             seat: None,

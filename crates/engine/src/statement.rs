@@ -99,7 +99,9 @@ impl Session {
             cancel: self.cancel_token(),
         };
         drop(settings);
-        self.database.shared.scheduler.begin(spec)
+        let query = self.database.shared.scheduler.begin(spec);
+        self.last_query.store(query.id().0, std::sync::atomic::Ordering::Release);
+        query
     }
 }
 

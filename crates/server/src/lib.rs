@@ -1,4 +1,4 @@
-//! A server over a database: PostgreSQL's protocol on TCP and Unix sockets.
+//! A server over a database: PostgreSQL's protocol on TCP and Unix sockets, and HTTP with the page on loopback.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -23,6 +23,7 @@
 //!   [`authentication`]: roles and passwords.
 //! * [`conversation`]: the protocol's states over a session; [`link`]: what lies between it and the socket;
 //!   [`executor`]: the threads; [`cancel_keys`]: who may cancel what.
+//! * [`http`]: the page and the interface for programs, over the same executor.
 //!
 //! `docs/internals/server.md` draws how these play together. Messages and values as bytes are `pgproto`'s.
 #![forbid(unsafe_code)]
@@ -33,6 +34,7 @@ pub mod config;
 mod connection;
 mod conversation;
 pub mod executor;
+pub mod http;
 pub mod link;
 pub mod listen;
 pub mod server;

@@ -109,8 +109,8 @@ pub struct Server;
 
 /// A running server. Dropped, it stops without waiting for what runs.
 pub struct Handle {
-    shared: Arc<Shared>,
-    runtime: Option<tokio::runtime::Runtime>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) runtime: Option<tokio::runtime::Runtime>,
     addresses: Vec<SocketAddr>,
     socket: Option<SocketFile>,
     port: u16,
