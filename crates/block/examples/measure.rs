@@ -49,7 +49,7 @@ fn main() {
     let comment = |n: u64| {
         move |_: usize, r: &mut Random| {
             (0..n).map(|_| words[r.below(8) as usize]).collect::<Vec<_>>().join(" ")
-                + &r.below(1 << 40).to_string()
+                + &r.below(1u64 << 40).to_string()
         }
     };
     let dates: Vec<i32> = {
@@ -64,7 +64,7 @@ fn main() {
         ("quantity", money, longs(|_, r| (r.below(50) as i64 + 1) * 100)),
         ("extendedprice", money, longs(|_, r| 90_000 + r.below(10_000_000) as i64)),
         ("discount", money, longs(|_, r| r.below(11) as i64)),
-        ("plain i64", Type::BigInt, longs(|_, r| (r.below(1 << 50) as i64) << 12)),
+        ("plain i64", Type::BigInt, longs(|_, r| (r.below(1u64 << 50) as i64) << 12)),
         ("shipdate", Type::Date, Data::I32(dates.into())),
         ("returnflag", Type::Text, strings(|_, r| ["A", "N", "R"][r.below(3) as usize].to_owned())),
         ("shipmode", Type::Text, strings(move |_, r| modes[r.below(7) as usize].to_owned())),

@@ -39,7 +39,7 @@ fn codings_are_chosen_by_size() {
     assert!(matches!(day_number, Coding::Dictionary { width: 2, .. }), "{day_number:?}");
     // Whole seconds in microseconds.
     let second =
-        coding_of(Type::Timestamp, (0..n).map(|_| Value::I64(random.below(1 << 31) as i64 * 1_000_000)));
+        coding_of(Type::Timestamp, (0..n).map(|_| Value::I64(random.below(1u64 << 31) as i64 * 1_000_000)));
     assert!(matches!(second, Coding::Truncated { width: 4, step: 1_000_000, .. }), "{second:?}");
     let anything = coding_of(Type::BigInt, (0..n).map(|_| Value::I64(random.bits() as i64)));
     assert_eq!(anything, Coding::Plain);
@@ -148,7 +148,7 @@ fn row_estimates_are_near() {
     let column = |f: &mut dyn FnMut() -> Value, ty| {
         Vector::from_values(ty, &(0..rows).map(|_| f()).collect::<Vec<_>>())
     };
-    let key = column(&mut || Value::I64(random.below(1 << 30) as i64), Type::BigInt);
+    let key = column(&mut || Value::I64(random.below(1u64 << 30) as i64), Type::BigInt);
     let mut random = Random::new(9);
     let name = column(&mut || Value::text(&format!("Customer#{:09}", random.bits() >> 40)), Type::Text);
     let mut random = Random::new(10);

@@ -152,7 +152,7 @@ fn nested_values_are_stored_in_every_layout_that_has_strings() {
 fn indices_beside_a_block_share_its_bytes_and_answer_the_same() {
     let mut random = Random::new(5);
     let rows = 2300;
-    let numbers: Vec<Value> = (0..rows).map(|_| Value::I64(random.below(1 << 50) as i64)).collect();
+    let numbers: Vec<Value> = (0..rows).map(|_| Value::I64(random.below(1u64 << 50) as i64)).collect();
     let names: Vec<Value> =
         (0..rows).map(|row| Value::text(&format!("name {}", row * 7919 % 2300))).collect();
     let batch = Batch::new(

@@ -29,7 +29,7 @@ fn build(rows: usize, factor: i64, repeats: bool, random: &mut Random) -> Side {
                 } else {
                     Value::text(&format!("a text longer than a view {}", random.below(5)))
                 },
-                Value::I64(random.below(1 << 40) as i64),
+                Value::I64(random.below(1u64 << 40) as i64),
             ]
         })
         .collect();
