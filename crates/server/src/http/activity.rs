@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::Http;
+use super::guard::Role;
 use super::serve::reaches;
 use super::streamed::{Piece, Streamed};
 use crate::server::Phase;
@@ -34,12 +35,12 @@ pub fn event(name: Option<&str>, data: &Value) -> Piece {
 }
 
 /// Tells what runs until the client goes away or the server stops.
-pub async fn activity(State(http): State<Arc<Http>>) -> Response {
+pub async fn activity(State(http): State<Arc<Http>>, Extension(Role(role)): Extension<Role>) -> Response {
     let (sender, response) = events();
     let mut phase = http.server.phase.subscribe();
     tokio::spawn(async move {
         loop {
-            let event = event(None, &now(&http));
+            let event = event(None, &now(&http, &role));
             let sent = tokio::select! {
                 sent = sender.send(event) => sent,
                 () = reaches(&mut phase, Phase::Draining) => break,
@@ -58,13 +59,17 @@ pub async fn activity(State(http): State<Arc<Http>>) -> Response {
     response
 }
 
-fn now(http: &Http) -> Value {
+/// What runs. The superuser sees all of it, other roles their own.
+fn now(http: &Http, role: &str) -> Value {
     let database = &http.server.database;
+    let superuser = http.server.roles.superuser();
+    let mut queries = database.queries();
+    queries.retain(|query| role == superuser || query.role.as_deref() == Some(role));
     let told = |query: &engine::QueryStatus| {
         json!({
             "query": query.id.0,
             "session": query.session,
-            "user": query.role.as_deref().map_or_else(|| http.server.roles.superuser(), str::to_owned),
+            "user": query.role.as_deref().map_or_else(|| superuser.clone(), str::to_owned),
             "text": &*query.text,
             "state": query.state.name(),
             "priority": query.priority,
@@ -76,7 +81,7 @@ fn now(http: &Http) -> Value {
         })
     };
     json!({
-        "queries": database.queries().iter().map(told).collect::<Vec<_>>(),
+        "queries": queries.iter().map(told).collect::<Vec<_>>(),
         "workers": database.workers(),
         "memory": { "used": database.memory_used().0, "limit": database.memory_limit() },
     })

@@ -29,6 +29,15 @@ use super::logins::Known;
 #[derive(Clone)]
 pub struct Role(pub String);
 
+/// Lets the superuser alone go on: for what is told of all sessions' statements.
+pub fn superuser(http: &Http, Role(role): &Role) -> Result<(), Fault> {
+    if *role == http.server.roles.superuser() {
+        return Ok(());
+    }
+    let message = "what other roles' queries do is shown to the superuser";
+    Err(Fault::new(StatusCode::FORBIDDEN, SqlState::InsufficientPrivilege, message))
+}
+
 /// Headers of every answer.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, ui::CONTENT_SECURITY_POLICY),

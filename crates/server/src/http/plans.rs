@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use engine::{OperatorStatus, QueryTrace, SqlState};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::Http;
 use super::fault::{Fault, answer};
+use super::guard::{self, Role};
 
 /// Work orders that one answer has at most.
 const ORDERS_MAX: usize = 50_000;
@@ -105,8 +106,10 @@ fn unknown(query: u64) -> Fault {
 /// `GET /v1/queries/…/plan`: the plan of a query that has ended and whose trace is kept, or of one that runs.
 pub async fn plan(
     State(http): State<Arc<Http>>,
+    Extension(role): Extension<Role>,
     Path(query): Path<u64>,
 ) -> std::result::Result<Response, Fault> {
+    guard::superuser(&http, &role)?;
     let database = &http.server.database;
     let (sql, state, told) = if let Some(trace) = database.query_trace(query) {
         (trace.text.to_string(), trace.state(), of_trace(&trace))
@@ -134,8 +137,10 @@ pub async fn plan(
 /// has none yet.
 pub async fn timeline(
     State(http): State<Arc<Http>>,
+    Extension(role): Extension<Role>,
     Path(query): Path<u64>,
 ) -> std::result::Result<Response, Fault> {
+    guard::superuser(&http, &role)?;
     let database = &http.server.database;
     let Some(trace) = database.query_trace(query) else {
         let runs = database.queries().iter().any(|status| status.id.0 == query);

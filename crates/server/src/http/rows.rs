@@ -58,13 +58,13 @@ pub fn parameters(statement: &PreparedStatement, given: &[Box<RawValue>]) -> Res
             format!("the statement takes {} parameters, and {} are given", wanted.len(), given.len());
         return Err(Error::new(SqlState::ProtocolViolation, message));
     }
-    let value = |(at, (raw, ty)): (usize, (&Box<RawValue>, &Type))| {
+    let value = |(at, (raw, ty)): (usize, (&RawValue, &Type))| {
         json::to_value(raw.get(), *ty, false).map_err(|error| {
             let message = format!("parameter ${}: {}", at + 1, error.message());
             error.with_message(message)
         })
     };
-    given.iter().zip(wanted).enumerate().map(value).collect()
+    given.iter().map(|raw| &**raw).zip(wanted).enumerate().map(value).collect()
 }
 
 #[cfg(test)]

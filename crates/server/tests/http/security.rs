@@ -204,3 +204,56 @@ fn connections_beyond_the_limit_are_closed_and_the_server_ends_with_some_open() 
     drop(server);
     assert!(begun.elapsed() < std::time::Duration::from_secs(4), "{:?}", begun.elapsed());
 }
+
+/// Two roles, as a database that keeps some has them.
+struct TwoRoles(server::OneSuperuser);
+
+impl server::Authenticator for TwoRoles {
+    fn superuser(&self) -> String {
+        self.0.superuser()
+    }
+    fn verifier(&self, role: &str) -> Option<String> {
+        self.0.verifier(role)
+    }
+    fn may_log_in(&self, _role: &str) -> bool {
+        true
+    }
+    fn has_passwords(&self) -> bool {
+        true
+    }
+    fn set_verifier(&self, role: &str, verifier: String) -> engine::Result<()> {
+        self.0.set_verifier(role, verifier)
+    }
+    fn session(&self, database: &engine::Database, role: &str) -> engine::Result<engine::Session> {
+        self.0.session(database, role)
+    }
+}
+
+#[test]
+fn roles_do_not_see_each_others_statements() {
+    use server::Authenticator;
+    let options = engine::Options { workers: Some(1), ..engine::Options::default() };
+    let database = engine::Database::in_memory(options).unwrap();
+    let roles = std::sync::Arc::new(TwoRoles(server::OneSuperuser::new("quickstep")));
+    let verifier = pgproto::scram::Verifier::of_password("secret", 4096).unwrap();
+    roles.set_verifier("ada", verifier.to_string()).unwrap();
+    let config = server::Config { port: Some(0), socket_directory: None, ..server::Config::default() };
+    let handle = server::Server::start(database.clone(), config, roles).unwrap();
+    let http = handle.serve_http(Some(0)).unwrap();
+    let server = crate::client::Running::of(database, handle, http);
+    let (host, body) = (server.host(), json!({"user": "ada", "password": "secret"}).to_string());
+    let logged_in =
+        server.send("POST", "/v1/login", &[("host", &host), ("content-type", "application/json")], &body);
+    let cookie = logged_in.header("set-cookie").split(';').next().unwrap().to_owned();
+    let as_ada = |path: &str| server.send("GET", path, &[("host", &host), ("cookie", &cookie)], "");
+    assert_eq!(as_ada("/v1/session").json()["user"], "ada");
+    let query = server.query("SELECT count(*) FROM generate_series(1, 10)")["query"].as_u64().unwrap();
+    let held = server.post("/v1/statements", "", &json!({"sql": "SELECT 'private'"})).json();
+    let held = held["statement"].as_str().unwrap().to_owned();
+    for path in [format!("/v1/statements/{held}/rows"), format!("/v1/statements/{held}/events")] {
+        assert_eq!((as_ada(&path).status.as_u16(), server.get(&path).status.as_u16()), (404, 200), "{path}");
+    }
+    for path in [format!("/v1/queries/{query}/plan"), format!("/v1/queries/{query}/timeline")] {
+        assert_eq!((as_ada(&path).status.as_u16(), server.get(&path).status.as_u16()), (403, 200), "{path}");
+    }
+}
