@@ -27,9 +27,10 @@ pub(crate) enum Decision {
 use Decision::{Everyone, Needs, OwnQuery, OwnRows, Superuser, WhereOpened};
 
 /// Table functions about the system.
-const SYSTEM_FUNCTIONS: [(&str, Decision); 29] = [
+const SYSTEM_FUNCTIONS: [(&str, Decision); 30] = [
     ("quickstep_columns", Everyone),
     ("quickstep_constraints", Everyone),
+    ("quickstep_cursors", Everyone),
     ("quickstep_databases", Everyone),
     ("quickstep_functions", Everyone),
     ("quickstep_indexes", Everyone),

@@ -101,8 +101,6 @@ pub(crate) fn log_checkpoint(place: &str, took: Duration, outcome: &Result<()>) 
 
 /// A statement's text as it may be kept and logged: values of settings may be keys to other people's stores.
 pub(super) fn without_secrets(text: &str) -> Arc<str> {
-    // Passwords.
-    let text = &*sql::secrets::masked(text);
     let text = text.trim().trim_end_matches(';').trim_end();
     let first = text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     if first.eq_ignore_ascii_case("set") {
@@ -112,7 +110,8 @@ pub(super) fn without_secrets(text: &str) -> Arc<str> {
             return format!("{} = ...", text[..name].trim_end()).into();
         }
     }
-    text.into()
+    // Passwords, and the options of secrets.
+    (&*sql::secrets::masked(text)).into()
 }
 
 #[cfg(test)]
@@ -127,6 +126,8 @@ mod tests {
             ("set s3_session_token TO 'hidden'", "set s3_session_token = ..."),
             ("SET s3_secret 'hidden'", "SET = ..."),
             ("SET workers = 2", "SET workers = 2"),
+            ("CREATE ROLE a PASSWORD 'hidden'", "CREATE ROLE a PASSWORD ********"),
+            ("SET workers = 2; ALTER ROLE a PASSWORD 'hidden'", "SET workers = ..."),
             ("", ""),
         ] {
             assert_eq!(&*without_secrets(text), kept);
