@@ -28,7 +28,15 @@ fn record_panics() {
         std::panic::set_hook(Box::new(move |info| {
             // The tests' own assertions speak for themselves.
             let here = info.location().is_some_and(|l| l.file().ends_with("tests/malformed.rs"));
-            if !here && let Ok(mut panics) = PANICS.lock() {
+            // The Arrow schema inside a Parquet file: its decoder panics over types that it does not know, and readers
+            // make that an error of the file.
+            let caught = info
+                .location()
+                .is_some_and(|l| l.file().contains("arrow-ipc") && l.file().ends_with("convert.rs"));
+            if !here
+                && !caught
+                && let Ok(mut panics) = PANICS.lock()
+            {
                 panics.push(info.to_string());
             }
             before(info);
