@@ -108,6 +108,7 @@ pub fn replay(file: &Path, configuration: &Configuration, run: &mut usize) -> Ve
         configuration.open().map(|session| CorpusDatabase { session, again, printed })
     });
     runner.add_label("quickstep");
+    runner.add_label(configuration.name);
     // Rows are compared as text with blanks run together, whole rows at a time: values that are blank leave no trace.
     runner.with_validator(|_, actual, expected| {
         let together = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
