@@ -86,8 +86,8 @@ def test_frames_of_other_zones_and_units(con):
     local = [datetime.datetime(2024, 7, 1, 17, 45), datetime.datetime(2024, 1, 1, 17, 45)]
     for unit in ("s", "ms", "us", "ns"):
         frame = pd.DataFrame({"at": pd.Series(local).dt.tz_localize("Asia/Kathmandu").dt.as_unit(unit)})
-            wanted = "TIMESTAMPTZ_NS" if unit == "ns" else "TIMESTAMPTZ"
-            assert con.sql("SELECT at FROM frame").types == [wanted]
+        wanted = "TIMESTAMPTZ_NS" if unit == "ns" else "TIMESTAMPTZ"
+        assert con.sql("SELECT at FROM frame").types == [wanted]
         assert con.sql("SELECT at FROM frame").fetchall()[0] == (NOON,), unit
     for unit in ("ms", "us", "ns"):
         frame = pl.DataFrame({"at": local}).with_columns(

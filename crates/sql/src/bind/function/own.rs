@@ -77,7 +77,7 @@ const FIELDS: [(&str, &str, bool); 24] = [
 ];
 
 /// Functions written out below.
-const WRITTEN_OUT: [&str; 20] = [
+const WRITTEN_OUT: [&str; 21] = [
     "age",
     "current_catalog",
     "current_database",
@@ -95,6 +95,7 @@ const WRITTEN_OUT: [&str; 20] = [
     "if",
     "make_timestamptz",
     "pg_typeof",
+    "session_user",
     "timezone",
     "typeof",
     "version",
