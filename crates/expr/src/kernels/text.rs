@@ -81,10 +81,9 @@ pub(crate) fn substring(
     let start = i64::operand(&inputs[1]);
     let length = inputs.get(2).map(i64::operand);
     if let Some(length) = &length {
-        let negative = |row: usize| length.at(row) < 0;
-        let rows_asked = if matches!(length, Operand::Constant(_)) { rows.min(1) } else { rows };
-        let valid = validity.as_ref().filter(|_| rows_asked == rows);
-        if crate::operand::any_valid(valid, rows_asked, negative) {
+        // A constant is looked at once, and is an error only if some row has a text.
+        let is_suspect = !matches!(length, Operand::Constant(length) if *length >= 0);
+        if is_suspect && crate::operand::any_valid(validity.as_ref(), rows, |row| length.at(row) < 0) {
             return Err(Error::new(SqlState::InvalidParameterValue, "negative substring length not allowed"));
         }
     }
