@@ -561,8 +561,10 @@ impl<'a> ExprBinder<'_, 'a> {
         if !arguments.iter().enumerate().all(|(at, b)| fits(at, b)) {
             return Err(self.no_function("substring", &arguments, span));
         }
+        // Of a constant text it is known now, and where; of a column's it depends on the rows.
         if let Some(length) = arguments.get(2).and_then(|l| l.expr.as_literal()).and_then(Value::as_i64)
             && length < 0
+            && arguments[0].expr.as_literal().is_some_and(|text| !text.is_null())
         {
             let error = Error::new(SqlState::InvalidParameterValue, "negative substring length not allowed");
             return Err(place::at(error, text, arguments[2].span));
