@@ -14,14 +14,15 @@ VENV := $(CACHE)/venv
 PYTHON := $(VENV)/bin/python
 RELEASE := $(CARGO_TARGET_DIR)/release
 SCALE := 1
+SERVE :=
 WORKERS :=
 TARGET :=
 DIST := dist
 ENGINES := quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,postgres,spark
-SUITES := tpch ssb ssbflat tpcds
+SUITES := tpch ssb ssbflat tpcds tpchshuffled clickbench dbbench movies
 comma := ,
 
-.PHONY: page test-page demo test test-asserted test-shipped nightly miri loom bench bench-ablation study-storage study-uot build wheel book reference tidy format lint fuzz clean setup environment
+.PHONY: page test-page demo test tests test-asserted test-shipped nightly miri loom bench bench-ablation bench-network study-storage study-uot build deb serve-demo wheel book reference tidy format lint fuzz clean setup environment
 
 demo: build wheel
 	@$(RELEASE)/quickstep tpch --scale $(SCALE) $(if $(WORKERS),--workers $(WORKERS))
@@ -30,8 +31,17 @@ demo: build wheel
 	@echo "  $(RELEASE)/quickstep                                a prompt; try: CALL tpch(scale => 0.1); SELECT count(*) FROM lineitem;"
 	@echo "  $(RELEASE)/quickstep -c \"SELECT * FROM 'file.parquet' LIMIT 5\""
 	@echo "  $(RELEASE)/quickstep ssb --scale 1                  the Star Schema Benchmark"
-	@echo "  pip install dist/quickstep-*.whl                    the Python package: import quickstep"
+	@echo "  pip install dist/quickstep_sql-*.whl                the Python package: import quickstep"
 	@echo "  make bench ENGINES=quickstep,duckdb,hyper            beside others, on the same files; without ENGINES all"
+
+# A server on TPC-H, generated once into the cache folder, and the address of its page, which is opened where there is a
+# display. Ctrl-C stops it. SERVE="--port 5433" says more.
+serve-demo: build
+	@exec packaging/serve-demo $(RELEASE)/quickstep $(SCALE) $(CACHE)/serve-demo $(SERVE)
+
+# The Debian package, in dist/: docs/how-to/packages.md.
+deb: build
+	packaging/build-deb --binary $(RELEASE)/quickstep --out $(DIST)
 
 # What a fresh Debian machine lacks. Nothing is done when everything is there.
 setup:
@@ -53,24 +63,26 @@ build: setup
 # The Python packages of the wheel and its tests; the peers come with `make bench`.
 environment: setup
 	@if [ ! -x $(PYTHON) ]; then python3 -m venv $(VENV); fi
-	@$(PYTHON) -c 'import maturin, mypy, pyarrow, pytest, pexpect, pandas, polars' 2>/dev/null || \
+	@$(PYTHON) -c 'import maturin, mypy, pyarrow, pytest, pexpect, pandas, polars, sqlalchemy, ipykernel' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/python/requirements.txt
-	@$(PYTHON) -c 'import psycopg, asyncpg, pg8000' 2>/dev/null || \
+	@$(PYTHON) -c 'import psycopg, asyncpg, pg8000, adbc_driver_flightsql' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/server/clients/requirements.txt
 
 # With TARGET=aarch64, for Linux machines of that kind: zig, a package of PyPI, is compiler and linker of what is C. Such a
 # wheel is built and not installed.
 wheel: environment
-	@rm -f $(DIST)/quickstep-*$(or $(TARGET),$(shell uname -m)).whl
+	@rm -f $(DIST)/quickstep_sql-*$(or $(TARGET),$(shell uname -m)).whl
 	@if [ -n "$(TARGET)" ]; then
 	  rustup target add $(TARGET)-unknown-linux-gnu
 	  $(PYTHON) -c 'import ziglang' 2>/dev/null || $(PYTHON) -m pip install --quiet --disable-pip-version-check ziglang
 	  VIRTUAL_ENV=$(VENV) PATH="$(VENV)/bin:$$PATH" maturin build --release --quiet --zig --target $(TARGET)-unknown-linux-gnu --manifest-path crates/python/Cargo.toml --out $(DIST)
-	  ls $(DIST)/quickstep-*$(TARGET).whl
+	  ls $(DIST)/quickstep_sql-*$(TARGET).whl
 	  exit
 	fi
 	VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin build --release --quiet --manifest-path crates/python/Cargo.toml --interpreter $(PYTHON) --out $(DIST)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(DIST)/quickstep-*$$(uname -m).whl
+	@# The distribution was called quickstep, and its files are those of this one.
+	$(PYTHON) -m pip uninstall --quiet --yes quickstep 2>/dev/null
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(DIST)/quickstep_sql-*$$(uname -m).whl
 
 tidy:
 	cargo xtask tidy
@@ -78,9 +90,11 @@ tidy:
 format:
 	cargo fmt --all
 
-# Clippy without a finding, tests included; what is allowed stands in Cargo.toml.
-lint:
-	cargo clippy --release --workspace --exclude python --all-targets -- -D warnings
+# Clippy without a finding, tests included, and documentation for everything public; what is allowed stands in Cargo.toml. It
+# begins `make test`: it says in minutes what a build and the tests would take longer to.
+lint: setup
+	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+	cargo clippy --release --workspace --exclude python --all-targets -- -D warnings -D missing_docs
 
 # Tests under Miri, which finds undefined behaviour and data races: of the crates with unsafe code, of the bus and of its
 # locks. Hours. Files and machine calls that it does not interpret are left out, and what moves millions of values
@@ -104,8 +118,14 @@ miri:
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(CACHE)/loom cargo test --release --package bus --no-default-features --lib model
 
-test: wheel
-	cargo test --release --workspace --exclude python
+test: lint tests
+
+# A test that hangs ends its program after 25 minutes, with its name as the last one printed; the slowest program takes
+# six by itself.
+tests: wheel
+	! command -v timeout >/dev/null || export CARGO_TARGET_$(shell uname -m | tr a-z A-Z)_UNKNOWN_LINUX_GNU_RUNNER="timeout --verbose 1500"
+	cargo test --release --workspace --exclude python --exclude bus
+	cargo test --release --package bus
 	$(call suites)
 
 # As `make test`, with assertions and checks for overflow in the crates of the workspace, optimised otherwise; the wheel and
@@ -114,7 +134,7 @@ test: wheel
 test-asserted: export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS := true
 test-asserted: export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS := true
 test-asserted: DIST := $(CARGO_TARGET_DIR)/asserted
-test-asserted: test
+test-asserted: tests
 
 # The tests in Python, of the wheel and of the command as they are shipped.
 test-shipped: wheel build
@@ -124,12 +144,15 @@ define suites
 (cd crates/python && $(PYTHON) -m pytest -q tests)
 	(cd crates/cli && $(PYTHON) -m pytest -q tests)
 	(cd crates/server && $(PYTHON) -m pytest -q clients)
+	(cd packaging && $(PYTHON) -m pytest -q tests)
 	(cd bench && $(PYTHON) -m pytest -q tests)
 	(cd book && $(PYTHON) -m pytest -q tests)
+	(cd tests/published && $(PYTHON) -m pytest -q .)
 endef
 
 # What takes longer than anybody waits for: an hour of the rewrite fuzzer, of it a fifth beside PostgreSQL 15 and DuckDB,
-# the query fuzzer, the scheduler's soak, loom, Miri, every function under a small memory limit, every test with assertions, and what is shipped. NIGHTLY_SECONDS=60 is a check of some minutes.
+# the query fuzzer, the scheduler's soak, loom, Miri, every function under a small memory limit, every test with assertions, what is shipped, Ibis,
+# and SQLAlchemy's own suite. NIGHTLY_SECONDS=60 is a check of some minutes.
 # PostgreSQL comes from Debian's packages when it is missing.
 NIGHTLY_SECONDS := 3600
 nightly: environment
@@ -149,7 +172,11 @@ nightly: environment
 	$(RELEASE)/fuzz --seconds $(NIGHTLY_SECONDS) --seed $$seed
 	cargo test --release --package cli --test memory_limit -- --ignored
 	cargo checked --package scheduler --lib -- --ignored soak
+	cargo test --release --package multiplexer --test simulation -- --ignored
 	$(MAKE) test-shipped
+	$(PYTHON) -c 'import ibis, pyarrow_hotfix' 2>/dev/null || \
+	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/python/requirements-nightly.txt
+	(cd crates/python && $(PYTHON) -m pytest -q tests/test_ibis.py && $(PYTHON) tests/sqlalchemy/run.py)
 	$(MAKE) test-asserted
 	$(MAKE) loom
 	$(MAKE) miri
@@ -161,6 +188,11 @@ bench: wheel
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	cd bench
 	PYTHON=$(PYTHON) SCALE=$(SCALE) ENGINES=$(ENGINES) SUITES="$(SUITES)" ./everybody.sh
+
+# The multiplexer between network namespaces; as root. Exits with 2 where namespaces cannot be made.
+bench-network:
+	cargo build --release --package multiplexer --example all_to_all
+	$(PYTHON) bench/cluster/network.py --binary $(RELEASE)/examples/all_to_all
 
 # What each technique is worth, switched off and on: docs/results/ablation.md.
 bench-ablation: build environment

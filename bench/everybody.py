@@ -27,7 +27,7 @@ from compare.summary import geometric_mean, median
 
 SERIES = "everybody"
 BASE = "quickstep"
-SUITES = ("tpch", "ssb", "ssbflat", "tpcds")
+SUITES = ("tpch", "ssb", "ssbflat", "tpcds", "tpchshuffled", "clickbench", "dbbench", "movies")
 SCALE = 1
 THREADS = 2
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -48,7 +48,15 @@ NAMES = {
 }
 # Another question is asked of these: they stand apart.
 APART = ("polars-float64",)
-WITHOUT_DECIMALS = ("ssb", "ssbflat")
+WITHOUT_DECIMALS = ("ssb", "ssbflat", "clickbench", "dbbench", "movies")
+# What a reader must know of suites whose rows or questions are not the originals'.
+MADE_UP = {
+    "tpchshuffled": "TPC-H's questions on its rows in random order, with keys spread over 44 bits.",
+    "clickbench": "43 questions of ClickBench's kinds on made-up rows (`bench/other_suites.py`); its own file and queries go in by"
+    " `prepare.py --hits` and `python -m compare --questions`.",
+    "dbbench": "The db-benchmark's questions on own rows made after its description, one value in twenty NULL.",
+    "movies": "60 joins of the join order benchmark's kind on its schema, filled with made-up films (`bench/movies.py`).",
+}
 
 
 class NotCalm(Exception):
@@ -297,6 +305,7 @@ def rewritten_text(standings: Sequence[Standing]) -> str:
 
 def suite_section(suite: str, standings: Sequence[Standing]) -> str:
     text = f"## {TITLES[suite]}\n\n![{TITLES[suite]} by query](everybody-{suite}.svg)\n\n"
+    text += f"{MADE_UP[suite]}\n\n" if suite in MADE_UP else ""
     text += table(SUMMARY_HEADING, map(summary_row, standings)) + "\n"
     text += remarks_text(standings) + rewritten_text(standings)
     text += "\n<details><summary>Medians by query, ms</summary>\n\n"

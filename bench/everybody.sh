@@ -2,7 +2,7 @@
 # Measures every suite on every engine that can be had, and draws the result: `make bench` calls this.
 #
 #   ENGINES=quickstep,duckdb,...   default: all of them
-#   SUITES="tpch ssb"              default: all four
+#   SUITES="tpch ssb"              default: all eight
 #   SCALE=1, PYTHON=python3
 #   COMPARE="--runs 3"             more options of `python -m compare`
 #
@@ -13,7 +13,7 @@ set -eu
 cd "$(dirname "$0")"
 python=${PYTHON:-python3}
 scale=${SCALE:-1}
-suites=${SUITES:-tpch ssb ssbflat tpcds}
+suites=${SUITES:-tpch ssb ssbflat tpcds tpchshuffled clickbench dbbench movies}
 engines=${ENGINES:-quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,postgres,spark}
 heavy=" polars-float64 postgres spark "
 
@@ -45,7 +45,7 @@ for suite in $suites; do
   [ -z "$light" ] || compare "$suite" "$light" --runs 5 --slow 2 --slow-runs 3
   apart=$slow
   # Floats for decimals are the same question where there are no decimals.
-  case "$suite" in ssb*) apart=${slow/,polars-float64/} ;; esac
+  case "$suite" in ssb* | clickbench | dbbench | movies) apart=${slow/,polars-float64/} ;; esac
   [ -z "$apart" ] || compare "$suite" "$apart" --runs 4 --slow 0.4 --slow-runs 2
 done
 [ "$scale" != 1 ] || "$python" everybody.py

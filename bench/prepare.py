@@ -4,12 +4,16 @@
     python prepare.py --suite ssb --scale 1
     python prepare.py --suite ssbflat --scale 1
     python prepare.py --suite tpcds --scale 1
+    python prepare.py --suite clickbench --scale 1 [--hits hits.parquet]
+    python prepare.py --suite dbbench|movies|tpchshuffled --scale 1
 
 TPC-H comes from tpchgen-cli, a faithful port of the benchmark's own generator.
 SSB and TPC-DS come from Quickstep's generators, so that the files hold what
 `CALL ssb` and `CALL tpcds` load; the peers read the same files.  The
 denormalised SSB is SSB's fact table with the columns of its dimensions that
-queries select or group by, in the fact table's order.  A folder that is complete is left alone;
+queries select or group by, in the fact table's order.  The last four are made
+up by `other_suites.py` and `movies.py`; ClickBench's own file takes the place of
+made-up rows where `--hits` names it.  A folder that is complete is left alone;
 a broken-off run leaves none behind.
 """
 
@@ -25,6 +29,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import movies
+import other_suites
 from compare.suites import DATA_FOLDER, TABLES_OF_SUITE, folder_name, table_file
 
 
@@ -102,6 +108,10 @@ GENERATOR_OF_SUITE = {
     "ssb": functools.partial(generate_ours, "ssb"),
     "ssbflat": generate_flat,
     "tpcds": functools.partial(generate_ours, "tpcds"),
+    "clickbench": other_suites.clickbench,
+    "dbbench": other_suites.dbbench,
+    "movies": movies.movies,
+    "tpchshuffled": other_suites.tpchshuffled,
 }
 
 
@@ -109,15 +119,18 @@ def complete(suite: str, folder: Path) -> bool:
     return all(table_file(folder, table).is_file() for table in TABLES_OF_SUITE[suite])
 
 
-def prepare(suite: str, scale: Decimal, data: Path) -> Path:
-    """Makes a suite's files unless they are there; returns their folder."""
+def prepare(suite: str, scale: Decimal, data: Path, hits: Path | None = None) -> Path:
+    """Makes a suite's files unless they are there, ClickBench's from `hits`; returns their folder."""
     folder = data / folder_name(suite, scale)
-    if complete(suite, folder):
+    if complete(suite, folder) and hits is None:
         return folder
     unfinished = folder.with_suffix(f"{folder.suffix}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
-    GENERATOR_OF_SUITE[suite](scale, unfinished)
+    if hits is None:
+        GENERATOR_OF_SUITE[suite](scale, unfinished)
+    else:
+        other_suites.clickbench_of(hits, unfinished)
     shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
     return folder
@@ -128,8 +141,11 @@ def main() -> int:
     parser.add_argument("--suite", choices=sorted(TABLES_OF_SUITE), default="tpch")
     parser.add_argument("--scale", type=Decimal, default=Decimal(1))
     parser.add_argument("--data", type=Path, default=DATA_FOLDER)
+    parser.add_argument("--hits", type=Path, help="ClickBench's own file, for --suite clickbench")
     asked = parser.parse_args()
-    print(prepare(asked.suite, asked.scale, asked.data))
+    if asked.hits is not None and asked.suite != "clickbench":
+        parser.error("--hits goes with --suite clickbench")
+    print(prepare(asked.suite, asked.scale, asked.data, asked.hits))
     return 0
 
 

@@ -61,7 +61,10 @@ def switch_pages() -> dict[str, tuple[str, str]]:
 
 
 def settings() -> str:
-    rows = quickstep.connect(workers=1).sql("SELECT name, setting, description FROM quickstep_settings()").fetchall()
+    # Facts of the server are shown beside the settings, and cannot be set.
+    settable = "description NOT LIKE 'a fact of the server%' AND name <> 'session_authorization'"
+    text = f"SELECT name, setting, description FROM quickstep_settings() WHERE {settable}"
+    rows = quickstep.connect(workers=1).sql(text).fetchall()
     pages = switch_pages()
 
     def row(name: str, default: str, meaning: str) -> list[str]:
@@ -142,7 +145,7 @@ def about(category: str) -> str:
 
 def python_methods() -> str:
     parts = []
-    for kind in (quickstep.Connection, quickstep.Relation, quickstep.Cursor):
+    for kind in (quickstep.Connection, quickstep.Relation, quickstep.Cursor, quickstep.Server):
         rows = []
         members: dict[str, object] = {}
         for base in kind.__mro__[-2::-1]:
@@ -151,16 +154,18 @@ def python_methods() -> str:
             if name.startswith("_") and name not in ("__arrow_c_stream__",):
                 continue
             target = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-            if not callable(target) or not (target.__doc__ or "").strip():
+            # Classes of errors stand in DB-API's page.
+            if isinstance(target, type) or not callable(target) or not (target.__doc__ or "").strip():
                 continue
             call = name if isinstance(member, property) else name + signature(target)
             first = inspect.cleandoc(target.__doc__).split("\n\n")[0].replace("\n", " ")
             rows.append([code(call), cell(first)])
         doc = inspect.cleandoc(kind.__doc__ or "").replace("\n", " ")
         parts.append(f"## {kind.__name__}\n{doc}\n\n{table(['call', 'what'], rows)}")
-    doc = inspect.cleandoc(quickstep.connect.__doc__ or "").split("\n\n")
-    lines = "\n".join("* " + re.sub(r"^(\w+):", r"`\1`:", line) for line in doc[1].splitlines())
-    parts.insert(0, f"## quickstep.connect{signature(quickstep.connect)}\n{doc[0]}\n\n{lines}\n")
+    for function in (quickstep.serve, quickstep.connect):
+        doc = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+        lines = "\n".join("* " + re.sub(r"^(\w+):", r"`\1`:", line) for line in doc[1].splitlines())
+        parts.insert(0, f"## quickstep.{function.__name__}{signature(function)}\n{doc[0]}\n\n{lines}\n")
     return "\n".join(parts)
 
 

@@ -67,6 +67,11 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help=f"the base first; known: {', '.join(KNOWN_ENGINES)}",
     )
     parser.add_argument("--queries", help="such as 1,3-5 or 2.1,4.3 (default: all)")
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        help="own queries in the place of the suite's: a folder of .sql files, or a file of one a line",
+    )
     parser.add_argument("--data", type=Path, default=DATA_FOLDER, help="holds SUITE-sfSCALE/")
     parser.add_argument(
         "--schedule",
@@ -159,7 +164,7 @@ def say(line: str) -> None:
 def main(arguments: list[str]) -> int:
     asked = parse_arguments(arguments)
     try:
-        suite = load_suite(asked.suite, asked.scale, asked.queries, asked.data)
+        suite = load_suite(asked.suite, asked.scale, asked.queries, asked.data, asked.questions)
     except (FileNotFoundError, ValueError) as error:
         say(str(error))
         return 2

@@ -1,7 +1,8 @@
 """The suites: which tables, which queries, where both are found.
 
 Queries are files under tests/answers/queries, shared with the engine's own
-tests; data is whatever Parquet files lie in the data folder.
+tests, or of the bench alone under questions; data is whatever Parquet files lie
+in the data folder.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+QUESTIONS_FOLDER = Path(__file__).resolve().parents[1] / "questions"
 ANSWERS_FOLDER = Path(__file__).resolve().parents[2] / "tests" / "answers"
 DATA_FOLDER = Path(os.environ.get("QUICKSTEP_BENCH_DATA", Path.home() / ".cache/quickstep/data"))
 
@@ -54,7 +56,35 @@ TABLES_OF_SUITE: dict[str, tuple[str, ...]] = {
         "web_sales",
         "web_returns",
     ),
+    "clickbench": ("hits",),
+    "dbbench": ("small", "medium", "big", "x", "g"),
+    "movies": (
+        "kind_type",
+        "company_type",
+        "info_type",
+        "role_type",
+        "link_type",
+        "comp_cast_type",
+        "movie_link",
+        "complete_cast",
+        "keyword",
+        "company_name",
+        "aka_title",
+        "aka_name",
+        "char_name",
+        "name",
+        "title",
+        "person_info",
+        "movie_info_idx",
+        "movie_companies",
+        "movie_keyword",
+        "movie_info",
+        "cast_info",
+    ),
 }
+TABLES_OF_SUITE["tpchshuffled"] = TABLES_OF_SUITE["tpch"]
+# TPC-H's questions are asked of its shuffled rows, too.
+QUERIES_OF_SUITE = {"tpchshuffled": "tpch"}
 # SSB joined into one table asks the same questions and has the same answers.
 ANSWERS_OF_SUITE = {"ssbflat": "ssb"}
 TITLES = {
@@ -62,6 +92,10 @@ TITLES = {
     "ssb": "SSB",
     "ssbflat": "SSB denormalised",
     "tpcds": "TPC-DS",
+    "clickbench": "ClickBench's kind",
+    "dbbench": "db-benchmark's kind",
+    "movies": "joins of films",
+    "tpchshuffled": "TPC-H shuffled, sparse keys",
 }
 FILE_NAMES_OF_TABLE = {"ddate": ("ddate", "date")}
 
@@ -98,10 +132,17 @@ def folder_name(suite: str, scale: Decimal) -> str:
 
 
 def load_suite(
-    name: str, scale: Decimal, chosen: str | None = None, data: Path = DATA_FOLDER
+    name: str,
+    scale: Decimal,
+    chosen: str | None = None,
+    data: Path = DATA_FOLDER,
+    questions: Path | None = None,
 ) -> Suite:
-    """Finds a suite's files; raises FileNotFoundError with what to do."""
-    queries = read_queries(name, scale)
+    """Finds a suite's files; raises FileNotFoundError with what to do.
+
+    `questions` are the user's own in the place of the suite's.
+    """
+    queries = read_queries(name, scale) if questions is None else read_questions(questions)
     if chosen is not None:
         wanted = chosen_queries(chosen, list(queries))
         queries = {query: queries[query] for query in wanted}
@@ -125,8 +166,20 @@ def table_file(folder: Path, table: str) -> Path:
 
 def read_queries(suite: str, scale: Decimal) -> dict[str, str]:
     """The queries of a suite by name (q01, q1.1), ready to run."""
-    files = sorted((ANSWERS_FOLDER / "queries" / suite).glob("*.sql"))
+    named = QUERIES_OF_SUITE.get(suite, suite)
+    folders = (ANSWERS_FOLDER / "queries" / named, QUESTIONS_FOLDER / named)
+    files = sorted(file for folder in folders for file in folder.glob("*.sql"))
     return {file.stem: query_text(file.read_text(), scale) for file in files}
+
+
+def read_questions(path: Path) -> dict[str, str]:
+    """Queries of the user's: a folder of .sql files, or a file with a query in each line (q01, q02, ...)."""
+    if path.is_dir():
+        files = sorted(path.glob("*.sql"))
+        return {file.stem: file.read_text() for file in files}
+    lines = [line.strip().removesuffix(";") for line in path.read_text().splitlines()]
+    texts = [line for line in lines if line and not line.startswith("--")]
+    return {f"q{number:02d}": text for number, text in enumerate(texts, 1)}
 
 
 def query_text(text: str, scale: Decimal) -> str:

@@ -13,11 +13,15 @@ import examples  # noqa: E402
 import pages  # noqa: E402
 import reference  # noqa: E402
 
-# Pages with blocks that cannot run here, and how many: they install software or need a network.
+# Pages with blocks that cannot run here, and how many: they install software, need a network or a notebook.
 # Pages of servers ask for one that runs.
 NOT_RUN = {
+    "docs/how-to/flight-sql.md": 1,
     "docs/how-to/http.md": 1,
     "docs/how-to/serve.md": 1,
+    "docs/python/ibis.md": 1,
+    "docs/python/notebooks.md": 3,
+    "docs/python/serve.md": 3,
     "docs/start/installation.md": 1,
     "docs/tasks/09-tpch.md": 1,
 }

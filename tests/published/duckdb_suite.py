@@ -15,8 +15,10 @@ DuckDB's own runner. Plans (EXPLAIN) are not compared, nor hashes of results, of
 only the number of values is. Counts that DuckDB answers to INSERT and its kin are let
 pass.
 
-Prints the share by folder and the most frequent messages; with --log every failure is
-a line of JSON: file, line, kind, statement, message.
+Prints the share by folder and the most frequent messages, and in the end two shares: of
+all records, and of those outside DuckDB's own insides, which `internals.py` lists with
+reasons. With --log every failure is a line of JSON: file, line, kind, statement,
+message, and the reason where it is one of the insides.
 """
 
 from __future__ import annotations
@@ -38,6 +40,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import internals  # noqa: E402
 
 SECONDS_A_FILE = 60
 VALUES_A_LOOP = 40
@@ -190,7 +196,7 @@ def same(value: str, expected: str) -> bool:
     truth = {"1": "true", "0": "false", "t": "true", "f": "false"}
     if truth.get(value, value).lower() == truth.get(expected, expected).lower():
         return True
-    if value[:1] in ("[", "{") and expected[:1] in ("[", "{"):
+    if value[:1] in ("[", "{") and expected[:1] in ("[", "{", "("):
         return bare(value) == bare(expected) or ("=" in expected and elements(value) == elements(expected))
     if value.endswith(" BC") and BEFORE_CHRIST.sub(r"\1 BC", expected) == value:
         return True
@@ -211,8 +217,8 @@ class SuiteFile:
         self.connections: dict[str, Any] = {}
         self.skipping = False
 
-    def records(self) -> Iterator[dict[str, Any] | None]:
-        """None for a record that passed, else what went wrong."""
+    def records(self) -> Iterator[dict[str, Any]]:
+        """What became of each record: whether it passed, whether it is one of the insides, what went wrong."""
         lines = self.path.read_text(errors="replace").replace("\r\n", "\n").split("\n")
         try:
             yield from self.block(lines, 0, len(lines))
@@ -245,7 +251,7 @@ class SuiteFile:
             text = text.replace(f"__{name}__", place).replace("{" + name + "}", place)
         return text
 
-    def block(self, lines: Sequence[str], at: int, end: int) -> Iterator[dict[str, Any] | None]:
+    def block(self, lines: Sequence[str], at: int, end: int) -> Iterator[dict[str, Any]]:
         left_out = False
         while at < end:
             words = self.filled(lines[at].strip()).split()
@@ -255,7 +261,8 @@ class SuiteFile:
             match words[0]:
                 case "statement" | "query":
                     after = at + 1
-                    while after < end and lines[after].strip() not in ("", "----"):
+                    # A remark ends a statement, as in DuckDB's runner.
+                    while after < end and lines[after].strip() not in ("", "----") and not lines[after].startswith("#"):
                         after += 1
                     sql = self.filled("\n".join(lines[at + 1 : after]))
                     expected: list[str] = []
@@ -269,7 +276,9 @@ class SuiteFile:
                         if outcome is not None:
                             kind, message = outcome
                             file = str(self.path.relative_to(self.root))
-                            yield {"file": file, "line": at + 1, "kind": kind, "sql": sql[:600], "message": message[:600]} if kind else None
+                            record = {"passed": not kind, "inside": internals.reason(file, sql)}
+                            failure = {"file": file, "line": at + 1, "kind": kind, "sql": sql[:600], "message": message[:600]}
+                            yield record | failure if kind else record
                     left_out, at = False, after
                     continue
                 case "loop" | "foreach" | "concurrentloop" | "concurrentforeach":
@@ -305,7 +314,7 @@ class SuiteFile:
                     self.close()
             at += 1
 
-    def loop(self, words: list[str], lines: Sequence[str], begin: int, end: int) -> Iterator[dict[str, Any] | None]:
+    def loop(self, words: list[str], lines: Sequence[str], begin: int, end: int) -> Iterator[dict[str, Any]]:
         if "foreach" in words[0]:
             values: list[str] = []
             for word in words[2:]:
@@ -417,11 +426,30 @@ def worker(root: Path) -> None:
         print(json.dumps({"end": end}), flush=True)
 
 
+class Counts:
+    """Records that passed and failed: by folder, and of the insides by reason."""
+
+    def __init__(self) -> None:
+        self.by_folder: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0])
+        self.by_reason: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0])
+
+    def add(self, folder: str, passed: bool, inside: str | None) -> None:
+        self.by_folder[folder][not passed] += 1
+        if inside:
+            self.by_reason[inside][not passed] += 1
+
+    def shares(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """How many passed of how many: all records, and those outside the insides."""
+        passed, failed = (sum(count[side] for count in self.by_folder.values()) for side in (0, 1))
+        inside = [sum(count[side] for count in self.by_reason.values()) for side in (0, 1)]
+        return (passed, passed + failed), (passed - inside[0], passed + failed - sum(inside))
+
+
 def run(root: Path, files: list[Path], jobs: int, log: Path | None) -> None:
     queue: Queue[Path] = Queue()
     for file in files:
         queue.put(file)
-    counts: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0])
+    counts = Counts()
     messages: dict[str, list[str]] = collections.defaultdict(list)
     ends: collections.Counter[str] = collections.Counter()
     lock = threading.Lock()
@@ -444,30 +472,29 @@ def run(root: Path, files: list[Path], jobs: int, log: Path | None) -> None:
             process.stdin.flush()
             timer = threading.Timer(SECONDS_A_FILE, process.kill)
             timer.start()
-            end, failures, passed = "ended or too slow", [], 0
+            end, records = "ended or too slow", []
             for line in process.stdout:
                 record = json.loads(line)
-                if record is not None and "end" in record:
+                if "end" in record:
                     end = record["end"]
                     break
-                if record is None:
-                    passed += 1
-                else:
-                    failures.append(record)
+                records.append(record)
             timer.cancel()
             if end.startswith("ended"):
                 process.wait()
                 process = None
             with lock:
                 folder = "/".join(str(file.relative_to(root)).split("/")[:3])
-                counts[folder][0] += passed
-                counts[folder][1] += len(failures)
+                for record in records:
+                    counts.add(folder, record["passed"], record["inside"])
                 ends[end.split(" ")[0]] += 1
                 if end.startswith("ended"):
                     print(f"ended, or took more than {SECONDS_A_FILE} s: {file.relative_to(root)}", flush=True)
-                for failure in failures:
+                for failure in records:
+                    if failure["passed"]:
+                        continue
                     if out:
-                        out.write(json.dumps(failure) + "\n")
+                        out.write(json.dumps({key: value for key, value in failure.items() if key != "passed"}) + "\n")
                     message = re.sub(r"\d+", "N", failure["message"].split("\n")[0])[:110]
                     said = message if failure["kind"] == "error" else failure["kind"]
                     messages[said].append(failure["file"])
@@ -482,13 +509,17 @@ def run(root: Path, files: list[Path], jobs: int, log: Path | None) -> None:
         thread.join()
     if out:
         out.close()
-    for folder, (passed, failed) in sorted(counts.items(), key=lambda item: -item[1][1]):
+    for folder, (passed, failed) in sorted(counts.by_folder.items(), key=lambda item: -item[1][1]):
         print(f"{folder:40} {passed:6} passed {failed:6} failed {100 * passed / max(1, passed + failed):5.1f} %")
     print("\nmessages, by files")
     for message, where in sorted(messages.items(), key=lambda item: -len(set(item[1])))[:60]:
         print(f"{len(set(where)):5} files {len(where):6} records  {message}")
-    passed, failed = (sum(count[side] for count in counts.values()) for side in (0, 1))
-    print(f"\n{passed} of {passed + failed} records passed ({100 * passed / max(1, passed + failed):.1f} %); files {dict(ends)}")
+    print("\nDuckDB's own insides, by reason")
+    for why, (passed, failed) in sorted(counts.by_reason.items(), key=lambda item: -sum(item[1])):
+        print(f"{passed:6} passed {failed:6} failed  {why}")
+    (passed, of_all), (outside, of_outside) = counts.shares()
+    print(f"\n{outside} of {of_outside} records outside DuckDB's insides passed ({100 * outside / max(1, of_outside):.1f} %)")
+    print(f"{passed} of {of_all} records passed ({100 * passed / max(1, of_all):.1f} %); files {dict(ends)}")
 
 
 def main() -> None:

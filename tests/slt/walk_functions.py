@@ -204,7 +204,7 @@ def alike(a, b):
     a, b = plain(a), plain(b)
     if a == b:
         return True
-    a, b = a.split(","), b.split(",")
+    a, b = re.split("[,|]", a), re.split("[,|]", b)
     try:
         near = lambda x, y: x == y or abs(float(x) - float(y)) <= 1e-9 * max(abs(float(x)), abs(float(y)))
         return len(a) == len(b) and all(near(x, y) for x, y in zip(a, b))

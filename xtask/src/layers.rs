@@ -17,11 +17,16 @@ const NEVER: &[(&str, &[&str])] = &[
     ("plan", &["operators", "catalog", "block", "vector"]),
     ("expr", &["operators"]),
     ("hash", &["plan"]),
+    ("wire", &["plan", "workorder", "block", "pool", "catalog", "files", "tokio"]),
     ("operators", &["scheduler", "sql"]),
     ("formats", &["sql", "scheduler"]),
     ("sql", &["operators", "scheduler"]),
     ("files", &["block", "vector", "pool", "catalog"]),
     ("pgproto", &["sql", "plan", "engine", "operators", "scheduler", "catalog", "block", "pool", "tokio"]),
+    (
+        "multiplexer",
+        &["block", "vector", "pool", "catalog", "plan", "expr", "hash", "sql", "operators", "scheduler"],
+    ),
     ("bus", &["block", "vector", "pool", "catalog", "plan", "expr", "hash", "sql", "operators", "scheduler"]),
 ];
 

@@ -5,10 +5,14 @@
 #![forbid(unsafe_code)]
 
 mod acceptance;
+mod cycles;
 mod layers;
 mod lengths;
 mod links;
+mod one_build;
 mod source;
+mod thread_locals;
+mod tokens;
 mod twice;
 
 use std::path::{Path, PathBuf};
@@ -16,11 +20,14 @@ use std::process::ExitCode;
 
 /// One broken rule.
 pub struct Finding {
+    /// The file, and the line where there is one.
     pub place: String,
+    /// What is wrong, and what to do.
     pub problem: String,
 }
 
 impl Finding {
+    /// A broken rule at a place.
     pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Finding { place: place.into(), problem: problem.into() }
     }
@@ -52,6 +59,9 @@ fn findings(root: &Path, files: &[PathBuf]) -> Vec<Finding> {
     findings.extend(acceptance::check(root, files));
     findings.extend(links::check(root, files));
     findings.extend(twice::check(root, files));
+    findings.extend(cycles::check(root));
+    findings.extend(thread_locals::check(root, files));
+    findings.extend(one_build::check(root));
     findings
 }
 
@@ -74,8 +84,17 @@ fn tidy() -> ExitCode {
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("tidy") => tidy(),
+        Some("cycles") => {
+            print!("{}", cycles::report(&root(), std::env::args().nth(2).as_deref()));
+            ExitCode::SUCCESS
+        }
         _ => {
-            eprintln!("usage: cargo xtask tidy    check layers, names, sources, acceptance rows and links");
+            eprintln!(
+                "usage: cargo xtask tidy              check layers, names, sources, acceptance rows and links"
+            );
+            eprintln!(
+                "       cargo xtask cycles [CRATE]    files that need each other, and what of each other"
+            );
             ExitCode::from(2)
         }
     }

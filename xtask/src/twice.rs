@@ -151,7 +151,7 @@ fn tokens(line: &str, inside_text: &mut bool) -> Vec<Token> {
             '\'' => {
                 // A character, or a lifetime.
                 let rest = &line[at + 1..];
-                let length = if rest.starts_with('\\') { rest[1..].find('\'').map(|n| n + 2) } else { None };
+                let length = rest.strip_prefix('\\').and_then(|behind| behind.find('\'')).map(|n| n + 2);
                 let one = rest.chars().next().map_or(0, char::len_utf8);
                 let length = length.or_else(|| rest[one..].starts_with('\'').then_some(one + 1));
                 if let Some(length) = length {

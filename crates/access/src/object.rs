@@ -1,4 +1,7 @@
 //! What is kept of an object: who owns it, who may do what with it, and which of its rows are whose.
+//!
+//! An object's entry is immutable: a statement makes a new one, and the catalog commits it with everything else.
+//! `state` asks it for privileges, by role and by what a role inherits.
 
 use std::collections::BTreeMap;
 

@@ -138,6 +138,11 @@ impl State {
         Predefined::of(id).map(|role| Role::new(role.name()))
     }
 
+    /// Whether there is a role of that number.
+    pub fn has_role(&self, id: RoleId) -> bool {
+        id == RoleId::BOOTSTRAP || self.entries.contains_key(&Key::Role(id)) || Predefined::of(id).is_some()
+    }
+
     /// Every role by its number.
     pub fn roles(&self) -> BTreeMap<RoleId, Role> {
         let own = self.entries.keys().filter_map(|key| match key {

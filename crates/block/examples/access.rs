@@ -102,161 +102,192 @@ fn in_turn(ways: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
         .collect()
 }
 
+/// Blocks of Narrow-U. Each index has blocks of its own, so that none pays for planning with the others.
+struct Blocks {
+    by_path: [(AccessPath, Vec<Block>); 5],
+    /// With every kind of index.
+    every: Vec<Block>,
+}
+
+impl Blocks {
+    fn make(arena: &Arena, random: &mut Random) -> Result<Self, types::Error> {
+        let mut blocks_with = |kinds: &[IndexKind]| {
+            let block = |_| narrow(arena, random, LayoutKind::CompressedColumnStore, kinds);
+            (0..BLOCKS).map(block).collect::<Result<Vec<Block>, _>>()
+        };
+        let by_path = [
+            (AccessPath::Scan, blocks_with(&[])?),
+            (AccessPath::WeavingVertical, blocks_with(&[IndexKind::WeavingVertical])?),
+            (AccessPath::WeavingHorizontal, blocks_with(&[IndexKind::WeavingHorizontal])?),
+            (AccessPath::Tree, blocks_with(&[IndexKind::Tree])?),
+            (AccessPath::Aggregates, blocks_with(&[IndexKind::Aggregates])?),
+        ];
+        let every = blocks_with(&[IndexKind::WeavingVertical, IndexKind::Tree, IndexKind::Aggregates])?;
+        Ok(Blocks { by_path, every })
+    }
+
+    /// The first `count` blocks that are made for a path.
+    fn of(&self, path: AccessPath, count: usize) -> &[Block] {
+        let known = self.by_path.iter().find(|(own, _)| *own == path);
+        &known.map_or(&self.by_path[0].1, |(_, blocks)| blocks)[..count]
+    }
+}
+
 fn main() -> Result<(), types::Error> {
     let json = std::env::args().any(|argument| argument == "json");
     let mut random = Random::new(0x9E37_79B9_7F4A_7C15);
     let arena = Arena::new(Budget::unlimited());
     let start = Instant::now();
-    // Each index has blocks of its own, so that none pays for planning with the others.
-    let mut blocks_with = |kinds: &[IndexKind]| {
-        let block = |_| narrow(&arena, &mut random, LayoutKind::CompressedColumnStore, kinds);
-        (0..BLOCKS).map(block).collect::<Result<Vec<Block>, _>>()
-    };
-    let sets = [
-        (AccessPath::Scan, blocks_with(&[])?),
-        (AccessPath::WeavingVertical, blocks_with(&[IndexKind::WeavingVertical])?),
-        (AccessPath::WeavingHorizontal, blocks_with(&[IndexKind::WeavingHorizontal])?),
-        (AccessPath::Tree, blocks_with(&[IndexKind::Tree])?),
-        (AccessPath::Aggregates, blocks_with(&[IndexKind::Aggregates])?),
-    ];
-    let every = blocks_with(&[IndexKind::WeavingVertical, IndexKind::Tree, IndexKind::Aggregates])?;
-    let of =
-        |path: AccessPath| sets.iter().find(|(p, _)| *p == path).map_or(&sets[0].1, |(_, blocks)| blocks);
-    let rows = (BLOCKS * BLOCK_ROWS) as f64;
+    let blocks = Blocks::make(&arena, &mut random)?;
     println!(
         "Narrow-U: {BLOCKS} blocks of {BLOCK_ROWS} rows, {}, made in {:.1} s, simd {}",
-        every[0].coding(0).name(),
+        blocks.every[0].coding(0).name(),
         start.elapsed().as_secs_f64(),
         simd::level().name()
     );
-    for (index, bytes) in sets.iter().filter_map(|(_, blocks)| blocks[0].indices().next()) {
+    for (index, bytes) in blocks.by_path.iter().filter_map(|(_, blocks)| blocks[0].indices().next()) {
         println!("  {:12} {:6.2} bytes a row", index.kind.name(), bytes as f64 / BLOCK_ROWS as f64);
     }
-    let mut line = String::new();
-    // For profilers: some ways, again and again; with `cache`, on blocks that stay there.
     let named = |path: &AccessPath| std::env::args().any(|a| a == path.name());
     let wanted: Vec<AccessPath> = AccessPath::ALL.into_iter().filter(named).collect();
     if !wanted.is_empty() {
-        let predicate = below(0.1);
-        let mut ways: Vec<Box<dyn FnMut() + '_>> = Vec::new();
-        let cached = std::env::args().any(|argument| argument == "cache");
-        let count = if cached { CACHED_BLOCKS } else { BLOCKS };
-        for path in &wanted {
-            let (blocks, predicate) = (&of(*path)[..count], &predicate);
-            let mut selection = Bitmap::default();
-            ways.push(Box::new(move || {
-                for block in (0..BLOCKS / count).flat_map(|_| blocks) {
-                    select(block, predicate, *path, &mut selection);
-                }
-            }));
-        }
-        for _ in 0..5 {
-            for (path, ms) in wanted.iter().zip(in_turn(&mut ways)) {
-                print!("{} {:.3}  ", path.name(), ms * 1e6 / rows);
-            }
-        }
-        println!("ns per row");
+        profile(&blocks, &wanted);
         return Ok(());
     }
-    let paths = sets.iter().map(|(path, _)| *path).collect::<Vec<_>>();
+    let mut line = String::new();
     // Blocks that stay in the third-level cache, again and again; then blocks that do not.
     for (place, count) in [("cache", CACHED_BLOCKS), ("memory", BLOCKS)] {
-        let of = |path: AccessPath| &of(path)[..count];
-        let (every, passes) = (&every[..count], BLOCKS / count);
-        let rows = (count * passes * BLOCK_ROWS) as f64;
         let comma = if line.is_empty() { "" } else { "," };
         let _ = write!(line, "{comma}\"{place}\":{{\"blocks\":{count},");
         println!("{count} blocks ({place}): select only, ns per row (and the way that the block takes):");
-        for share in [0.001, 0.01, 0.1, 0.5, 0.9] {
-            let predicate = below(share);
-            let mut ways: Vec<Box<dyn FnMut() + '_>> = Vec::new();
-            for path in paths.clone() {
-                let (blocks, predicate) = (of(path), &predicate);
-                let mut selection = Bitmap::default();
-                ways.push(Box::new(move || {
-                    for block in (0..passes).flat_map(|_| blocks) {
-                        select(block, predicate, path, &mut selection);
-                        black_box(&selection);
-                    }
-                }));
-            }
-            let times = in_turn(&mut ways);
-            print!("  {:5.1} %", share * 100.0);
-            for (path, ms) in paths.iter().zip(&times) {
-                print!("  {} {:.3}", path.name(), ms * 1e6 / rows);
-            }
-            let mut selection = Bitmap::full(BLOCK_ROWS);
-            println!("  -> {}", every[0].select(0, &predicate, &mut selection).name());
-            if share == 0.1 {
-                println!("    BitWeaving/V over scan: {:.2}x (bar: 2x)", times[0] / times[1]);
-                let _ = write!(
-                    line,
-                    "\"bitweaving_v\":{{\"selectivity\":0.1,\"scan_ms\":{:.3},\"index_ms\":{:.3},\"ratio\":{:.2}}}",
-                    times[0],
-                    times[1],
-                    times[0] / times[1]
-                );
-            }
-        }
+        selections(&blocks, count, &mut line);
         println!("select and fetch three columns, ms over all blocks:");
-        for share in [0.0001, 0.001, 0.01, 0.1, 0.5] {
-            let predicate = below(share);
-            let query = |path: AccessPath| {
-                let (blocks, predicate) = (of(path), &predicate);
-                let mut selection = Bitmap::default();
-                move || {
-                    for block in (0..passes).flat_map(|_| blocks) {
-                        let found = rows_of(block, predicate, path, &mut selection);
-                        for column in OUTPUT {
-                            black_box(block.fetch(column, &found));
-                        }
-                    }
-                }
-            };
-            let chosen = || {
-                let mut selection = Bitmap::default();
-                for block in (0..passes).flat_map(|_| every) {
-                    block.select_anew(&block.prepare(0, &predicate), &mut selection);
-                    let found = selection.to_indices();
-                    for column in OUTPUT {
-                        black_box(block.fetch(column, &found));
-                    }
-                }
-            };
-            let times = in_turn(&mut [
-                Box::new(query(AccessPath::Scan)),
-                Box::new(query(AccessPath::Tree)),
-                Box::new(query(AccessPath::WeavingVertical)),
-                Box::new(chosen),
-            ]);
-            println!(
-                "  {:6.2} %  scan {:.2}  tree {:.2} ({:.1}x)  bitweaving_v {:.2} ({:.1}x)  chosen {:.2}",
-                share * 100.0,
-                times[0],
-                times[1],
-                times[0] / times[1],
-                times[2],
-                times[0] / times[2],
-                times[3],
-            );
-            if share == 0.001 {
-                println!("    CSB+-tree over scan: {:.1}x (bar: 5x)", times[0] / times[1]);
-                let _ = write!(
-                    line,
-                    ",\"csbtree\":{{\"selectivity\":0.001,\"scan_ms\":{:.3},\"index_ms\":{:.3},\"ratio\":{:.2}}}}}",
-                    times[0],
-                    times[1],
-                    times[0] / times[1]
-                );
-            }
-        }
+        fetches(&blocks, count, &mut line);
     }
-    drop((sets, every));
+    drop(blocks);
     layouts(&arena, &mut random, &mut line)?;
     if json {
         println!("{{\"block_rows\":{BLOCK_ROWS},\"simd\":\"{}\",{line}}}", simd::level().name());
     }
     Ok(())
+}
+
+/// For profilers: some ways, again and again; with `cache`, on blocks that stay there.
+fn profile(blocks: &Blocks, wanted: &[AccessPath]) {
+    let rows = (BLOCKS * BLOCK_ROWS) as f64;
+    let predicate = below(0.1);
+    let mut ways: Vec<Box<dyn FnMut() + '_>> = Vec::new();
+    let cached = std::env::args().any(|argument| argument == "cache");
+    let count = if cached { CACHED_BLOCKS } else { BLOCKS };
+    for path in wanted {
+        let (blocks, predicate) = (blocks.of(*path, count), &predicate);
+        let mut selection = Bitmap::default();
+        ways.push(Box::new(move || {
+            for block in (0..BLOCKS / count).flat_map(|_| blocks) {
+                select(block, predicate, *path, &mut selection);
+            }
+        }));
+    }
+    for _ in 0..5 {
+        for (path, ms) in wanted.iter().zip(in_turn(&mut ways)) {
+            print!("{} {:.3}  ", path.name(), ms * 1e6 / rows);
+        }
+    }
+    println!("ns per row");
+}
+
+/// Selects a column by every path, at several selectivities.
+fn selections(of: &Blocks, count: usize, line: &mut String) {
+    let paths = of.by_path.iter().map(|(path, _)| *path).collect::<Vec<_>>();
+    let passes = BLOCKS / count;
+    let rows = (count * passes * BLOCK_ROWS) as f64;
+    for share in [0.001, 0.01, 0.1, 0.5, 0.9] {
+        let predicate = below(share);
+        let mut ways: Vec<Box<dyn FnMut() + '_>> = Vec::new();
+        for path in paths.clone() {
+            let (blocks, predicate) = (of.of(path, count), &predicate);
+            let mut selection = Bitmap::default();
+            ways.push(Box::new(move || {
+                for block in (0..passes).flat_map(|_| blocks) {
+                    select(block, predicate, path, &mut selection);
+                    black_box(&selection);
+                }
+            }));
+        }
+        let times = in_turn(&mut ways);
+        print!("  {:5.1} %", share * 100.0);
+        for (path, ms) in paths.iter().zip(&times) {
+            print!("  {} {:.3}", path.name(), ms * 1e6 / rows);
+        }
+        let mut selection = Bitmap::full(BLOCK_ROWS);
+        println!("  -> {}", of.every[0].select(0, &predicate, &mut selection).name());
+        if share == 0.1 {
+            println!("    BitWeaving/V over scan: {:.2}x (bar: 2x)", times[0] / times[1]);
+            let _ = write!(
+                line,
+                "\"bitweaving_v\":{{\"selectivity\":0.1,\"scan_ms\":{:.3},\"index_ms\":{:.3},\"ratio\":{:.2}}}",
+                times[0],
+                times[1],
+                times[0] / times[1]
+            );
+        }
+    }
+}
+
+/// Selects a column and fetches three others, by the paths that the bars are about.
+fn fetches(of: &Blocks, count: usize, line: &mut String) {
+    let (every, passes) = (&of.every[..count], BLOCKS / count);
+    for share in [0.0001, 0.001, 0.01, 0.1, 0.5] {
+        let predicate = below(share);
+        let query = |path: AccessPath| {
+            let (blocks, predicate) = (of.of(path, count), &predicate);
+            let mut selection = Bitmap::default();
+            move || {
+                for block in (0..passes).flat_map(|_| blocks) {
+                    let found = rows_of(block, predicate, path, &mut selection);
+                    for column in OUTPUT {
+                        black_box(block.fetch(column, &found));
+                    }
+                }
+            }
+        };
+        let chosen = || {
+            let mut selection = Bitmap::default();
+            for block in (0..passes).flat_map(|_| every) {
+                block.select_anew(&block.prepare(0, &predicate), &mut selection);
+                let found = selection.to_indices();
+                for column in OUTPUT {
+                    black_box(block.fetch(column, &found));
+                }
+            }
+        };
+        let times = in_turn(&mut [
+            Box::new(query(AccessPath::Scan)),
+            Box::new(query(AccessPath::Tree)),
+            Box::new(query(AccessPath::WeavingVertical)),
+            Box::new(chosen),
+        ]);
+        println!(
+            "  {:6.2} %  scan {:.2}  tree {:.2} ({:.1}x)  bitweaving_v {:.2} ({:.1}x)  chosen {:.2}",
+            share * 100.0,
+            times[0],
+            times[1],
+            times[0] / times[1],
+            times[2],
+            times[0] / times[2],
+            times[3],
+        );
+        if share == 0.001 {
+            println!("    CSB+-tree over scan: {:.1}x (bar: 5x)", times[0] / times[1]);
+            let _ = write!(
+                line,
+                ",\"csbtree\":{{\"selectivity\":0.001,\"scan_ms\":{:.3},\"index_ms\":{:.3},\"ratio\":{:.2}}}}}",
+                times[0],
+                times[1],
+                times[0] / times[1]
+            );
+        }
+    }
 }
 
 /// Layouts beside one another: one column selected at 10 %, then one or all columns handed out.

@@ -22,88 +22,15 @@ use std::sync::Arc;
 use simd::{Bitmap, SEGMENT_ROWS, SEGMENT_WORDS};
 use types::{ColumnPredicate, Value};
 
+use crate::costs::{AccessPath, PROBE_NS, ScanCost};
 use crate::index::aggregates::{self, Verdict, ZONE_ROWS};
 use crate::index::keys::{KeyRanges, RowKeys, ranges_of};
 use crate::index::{Body, Index};
-use crate::predicate::{PreparedPredicate, Test};
+use crate::predicate::PreparedPredicate;
 use crate::store::TupleStore;
+use crate::test::Test;
 use crate::{AccessCounters, IndexKind};
 
-/// How a predicate was evaluated on a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AccessPath {
-    /// The block's minimum, maximum and NULLs decided; no row was read.
-    Bounds,
-    /// Binary search in a sorted column.
-    Search,
-    /// The Bloom filter: no value searched for occurs.
-    Bloom,
-    /// Zone aggregates, with a scan of the zones that they do not decide.
-    Aggregates,
-    /// The B+-tree.
-    Tree,
-    /// Bit slices.
-    WeavingVertical,
-    /// Packed codes.
-    WeavingHorizontal,
-    /// All rows.
-    Scan,
-    /// Only the rows still selected, one by one.
-    Probe,
-}
-
-impl AccessPath {
-    /// In the order of the variants; `AccessCounters::paths` is indexed alike.
-    pub const ALL: [AccessPath; 9] = [
-        AccessPath::Bounds,
-        AccessPath::Search,
-        AccessPath::Bloom,
-        AccessPath::Aggregates,
-        AccessPath::Tree,
-        AccessPath::WeavingVertical,
-        AccessPath::WeavingHorizontal,
-        AccessPath::Scan,
-        AccessPath::Probe,
-    ];
-    /// The name that EXPLAIN ANALYZE shows.
-    pub fn name(self) -> &'static str {
-        match self {
-            AccessPath::Bounds => "bounds",
-            AccessPath::Search => "search",
-            AccessPath::Bloom => "bloom",
-            AccessPath::Aggregates => "sma",
-            AccessPath::Tree => "csbtree",
-            AccessPath::WeavingVertical => "bitweaving_v",
-            AccessPath::WeavingHorizontal => "bitweaving_h",
-            AccessPath::Scan => "scan",
-            AccessPath::Probe => "probe",
-        }
-    }
-}
-
-/// What a scan of a column costs, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ScanCost {
-    /// A row, selected or not.
-    pub row_ns: f64,
-    /// A row that is still selected.
-    pub selected_ns: f64,
-    /// A row that is still selected, when only such are looked at; infinite where that is what a scan does.
-    pub probe_ns: f64,
-}
-
-/// Measured by `examples/access.rs` on an AMD EPYC with AVX-512, out of memory and not of a cache; they need to be right
-/// about one another, not about the clock.
-///
-/// A byte of codes or values under a range test.
-pub(crate) const SCAN_BYTE_NS: f64 = 0.04;
-/// A value that is looked at by its row number.
-pub(crate) const PROBE_NS: f64 = 1.5;
-/// A string compared.
-pub(crate) const STRING_NS: f64 = 5.0;
-/// A field gathered from its row, and a byte of the rows passed over.
-pub(crate) const FIELD_NS: f64 = 0.7;
-pub(crate) const ROW_BYTE_NS: f64 = 0.06;
 /// A matching row of a tree: its number read, its bit set.
 const TREE_ROW_NS: f64 = 4.5;
 /// A word of a bitmap cleared and and-ed.
@@ -409,7 +336,7 @@ const DIGITS: usize = 1 << DIGIT_BITS;
 
 /// Rows of one key ascend already. Others are sorted by their low and then their high bits, which for some hundred rows
 /// takes half as long as comparing them.
-fn sort_rows(found: &mut Vec<u32>, rows: usize) {
+fn sort_rows(found: &mut [u32], rows: usize) {
     if found.is_sorted() {
         return;
     }
@@ -490,7 +417,7 @@ impl Candidate {
             }
             Answer::Zones { verdicts, .. } => {
                 // Words of a run are words of the selection only if it begins with one.
-                if rows.start % 64 != 0 {
+                if !rows.start.is_multiple_of(64) {
                     store.select(column, predicate, rows, selection, counters);
                     return;
                 }
@@ -509,7 +436,7 @@ impl Candidate {
     }
 }
 
-const _: () = assert!(ZONE_ROWS % 64 == 0, "zones are whole words of a selection");
+const _: () = assert!(ZONE_ROWS.is_multiple_of(64), "zones are whole words of a selection");
 
 fn keep_runs(runs: &[Range<u32>], rows: Range<usize>, selection: &mut Bitmap) {
     let mut from = rows.start;

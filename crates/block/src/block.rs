@@ -12,7 +12,7 @@
 //! A part may be absent: its metadata is known, and a `Source` brings columns when they are pinned (`residency.rs`).
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::{Buffer, NullBuffer};
@@ -28,42 +28,9 @@ use crate::sketch::Sketch;
 use crate::store::{Rows, TupleStore};
 use crate::stripe::Stripe;
 use crate::{
-    AccessPath, CodeSlice, Coding, IndexKind, IndexSpecification, LayoutKind, PlainSlice, PreparedPredicate,
-    access, open,
+    AccessCounters, AccessPath, CodeSlice, Coding, IndexKind, IndexSpecification, LayoutKind, PlainSlice,
+    PreparedPredicate, access, open,
 };
-
-/// What was done to a block since it was opened; tests and EXPLAIN ANALYZE read it.
-#[derive(Debug, Default)]
-pub struct AccessCounters {
-    /// String values that were looked at or handed out one by one. A predicate on a dictionary counts its distinct
-    /// values once when it has to see them (LIKE), not the rows.
-    pub strings_decoded: AtomicU64,
-    /// Selections evaluated on codes.
-    pub predicates_on_codes: AtomicU64,
-    /// Selections answered by the column's bounds.
-    pub predicates_by_bounds: AtomicU64,
-    /// Selections by the way they were evaluated, in the order of `AccessPath::ALL`.
-    pub paths: [AtomicU64; AccessPath::ALL.len()],
-}
-
-impl AccessCounters {
-    /// `strings_decoded` so far.
-    pub fn strings_decoded(&self) -> u64 {
-        self.strings_decoded.load(Relaxed)
-    }
-    /// `predicates_on_codes` so far.
-    pub fn predicates_on_codes(&self) -> u64 {
-        self.predicates_on_codes.load(Relaxed)
-    }
-    /// `predicates_by_bounds` so far.
-    pub fn predicates_by_bounds(&self) -> u64 {
-        self.predicates_by_bounds.load(Relaxed)
-    }
-    /// Selections that were evaluated in this way.
-    pub fn by(&self, path: AccessPath) -> u64 {
-        self.paths[path as usize].load(Relaxed)
-    }
-}
 
 /// Bytes of one encoding, or of some of its columns, and their store. Blocks of a table that gained or lost columns share
 /// parts.
@@ -615,8 +582,8 @@ impl Block {
     pub fn sketch(&self, column: usize) -> Sketch {
         let mut sketch = Sketch::default();
         match self.dictionary(column) {
-            Some(values) => crate::encode::add_to_sketch(&values, &mut sketch),
-            None => crate::encode::add_to_sketch(&self.fetch(column, 0..self.rows), &mut sketch),
+            Some(values) => crate::sketch::add_to_sketch(&values, &mut sketch),
+            None => crate::sketch::add_to_sketch(&self.fetch(column, 0..self.rows), &mut sketch),
         }
         sketch
     }

@@ -83,9 +83,21 @@ pub enum Coding {
     /// Booleans, eight to a byte.
     Bits,
     /// `width`-byte ranks in a sorted list of `size` distinct values.
-    Dictionary { width: u8, size: u32 },
+    Dictionary {
+        /// Bytes of a code: 1, 2 or 4.
+        width: u8,
+        /// Distinct values in the dictionary.
+        size: u32,
+    },
     /// `value = base + code * step`, codes of `width` bytes. `step` is 1 unless every value is a multiple apart.
-    Truncated { width: u8, base: i128, step: i128 },
+    Truncated {
+        /// Bytes of a code: 1, 2 or 4.
+        width: u8,
+        /// The value of code 0.
+        base: i128,
+        /// The distance between the values of two codes that follow each other.
+        step: i128,
+    },
 }
 
 impl Coding {
@@ -111,8 +123,11 @@ impl Coding {
 /// The codes of a whole column. NULL rows hold code 0.
 #[derive(Clone, Copy, Debug)]
 pub enum Codes<'a> {
+    /// Codes of one byte.
     U8(&'a [u8]),
+    /// Codes of two bytes.
     U16(&'a [u16]),
+    /// Codes of four bytes.
     U32(&'a [u32]),
 }
 
@@ -164,10 +179,16 @@ impl CodeSlice<'_> {
 /// The values of a whole uncoded numeric column. NULL rows hold zero.
 #[derive(Clone, Copy, Debug)]
 pub enum PlainSlice<'a> {
+    /// SMALLINT and narrower integers.
     I16(&'a [i16]),
+    /// INTEGER, dates, and months.
     I32(&'a [i32]),
+    /// BIGINT, times, and decimals of at most 18 digits.
     I64(&'a [i64]),
+    /// Wider integers and decimals.
     I128(&'a [i128]),
+    /// REAL.
     F32(&'a [f32]),
+    /// DOUBLE PRECISION.
     F64(&'a [f64]),
 }

@@ -14,7 +14,7 @@ use types::Physical;
 use vector::strings::{INLINE_BYTES, make_view};
 use vector::{Coded, Codes, Data, Meaning, Strings, Vector};
 
-use crate::store::Rows;
+use crate::rows::Rows;
 use crate::stripe::{Bits, DictionaryStripe, StringStripe, Stripe, Values};
 use crate::{AccessCounters, Coding};
 

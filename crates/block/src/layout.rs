@@ -47,7 +47,7 @@
 
 use types::codes;
 use types::nested::{NestedId, Shape};
-use types::{SystemType, Type};
+use types::{Collation, SystemType, Type};
 
 use crate::Coding;
 
@@ -236,6 +236,7 @@ fn type_to_bytes(ty: Type) -> (u8, u8, u8, u32) {
         Type::Char(length) | Type::Varchar(length) | Type::Bit(length) | Type::VarBit(length) => {
             (0, 0, length)
         }
+        Type::Collated(collation) => (0, 0, collation.code()),
         // The number is a hash of the type's name: a block is opened where the type's table is known.
         Type::System(kind) => (kind.code(), 0, 0),
         Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Union(id) | Type::Enum(id) => {
@@ -252,6 +253,7 @@ fn type_from_bytes(code: u8, precision: u8, scale: u8, length: u32) -> Option<Ty
         codes::DECIMAL => Type::decimal(precision.into(), scale.into())?,
         codes::CHAR => Type::Char(length),
         codes::VARCHAR => Type::Varchar(length),
+        codes::COLLATED => Type::Collated(Collation::of_code(length)?),
         codes::BIT => Type::Bit(length),
         codes::VARBIT => Type::VarBit(length),
         codes::LIST => nested().filter(|id| matches!(id.get().shape, Shape::List(_))).map(Type::List)?,

@@ -21,6 +21,8 @@ pub mod access;
 pub mod block;
 mod check;
 pub mod coding;
+mod costs;
+mod counters;
 pub mod encode;
 mod fetch;
 pub mod index;
@@ -31,28 +33,32 @@ pub mod predicate;
 mod ranges;
 pub mod residency;
 mod row_store;
+mod rows;
 mod search;
 mod select_tree;
 pub mod sketch;
 mod sorted;
 pub mod store;
 mod stripe;
+mod stripe_store;
+mod test;
 #[cfg(test)]
 mod tests;
 
-pub use access::{AccessPath, ScanCost};
-pub use block::{AccessCounters, Block, Part};
+pub use block::{Block, Part};
 pub use check::{DamagedExtent, damaged_extents};
 pub use coding::{CodeSlice, Codes, Coding, LayoutKind, PlainSlice};
+pub use costs::{AccessPath, ScanCost};
+pub use counters::AccessCounters;
 pub use encode::{EncodedBlock, encode, estimate_row_bytes, sort_parts};
 pub use index::{EncodedIndices, ZoneAggregate};
 pub use layout::extent_offsets;
 pub use options::{EncodeOptions, IndexKind, IndexSpecification};
 pub use predicate::PreparedPredicate;
 pub use residency::{Loaded, Metadata, Piece, Pinned, Portion, Source};
+pub use rows::Rows;
 pub use simd::Bitmap;
 pub use sketch::Sketch;
-pub use store::Rows;
 
 /// Alignment that a block's first byte must have; its extents are aligned relative to it.
 pub const BLOCK_ALIGNMENT: usize = 64;

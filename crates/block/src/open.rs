@@ -17,7 +17,8 @@ use crate::layout::{
 };
 use crate::row_store::{Field, Form, RowStore, stride};
 use crate::store::TupleStore;
-use crate::stripe::{Bits, DictionaryStripe, StringStripe, Stripe, StripeStore, Values};
+use crate::stripe::{Bits, DictionaryStripe, StringStripe, Stripe, Values};
+use crate::stripe_store::StripeStore;
 use crate::{Block, Coding, LayoutKind, Rows, index};
 
 /// How far the bytes are trusted, and so what is not checked.

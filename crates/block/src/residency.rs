@@ -30,13 +30,14 @@ use simd::Bitmap;
 use types::{ColumnStatistics, Result, Type};
 use vector::Vector;
 
-use crate::access::ScanCost;
 use crate::block::{BlockIndex, Part, corrupted};
+use crate::costs::ScanCost;
 use crate::index::{Index, kind_of};
 use crate::layout::{self, EXTENTS};
 use crate::open::{self, Directory, Trust};
 use crate::store::{Rows, TupleStore};
-use crate::stripe::{Stripe, StripeStore};
+use crate::stripe::Stripe;
+use crate::stripe_store::StripeStore;
 use crate::{AccessCounters, Block, CodeSlice, Coding, LayoutKind, PlainSlice, PreparedPredicate};
 
 /// Brings the columns and indices of one encoding.
@@ -102,7 +103,12 @@ pub enum Pinned<'a> {
     /// All columns are there, always.
     Resident(&'a Block),
     /// Some columns were brought for this pin: `block` is a view in which they can be read.
-    Held { block: Block, bytes_read: u64 },
+    Held {
+        /// A view of the block with the columns that were asked for.
+        block: Block,
+        /// Bytes that were read from storage for this pin.
+        bytes_read: u64,
+    },
 }
 
 impl Pinned<'_> {

@@ -21,7 +21,7 @@ use simd::{Bitmap, Plain};
 use types::{Physical, Type};
 use vector::{Data, Strings, Vector};
 
-use crate::access::{self, ScanCost};
+use crate::costs::{self, ScanCost};
 use crate::store::{Rows, TupleStore};
 use crate::stripe::{Bits, StringStripe, Stripe, Values};
 use crate::{AccessCounters, CodeSlice, Coding, PlainSlice, PreparedPredicate};
@@ -296,13 +296,13 @@ impl TupleStore for RowStore {
         }
     }
     fn scan_cost(&self, column: usize) -> ScanCost {
-        let row_ns = self.stride as f64 * access::ROW_BYTE_NS;
+        let row_ns = self.stride as f64 * costs::ROW_BYTE_NS;
         match self.fields[column].form {
-            Form::Strings => ScanCost { row_ns, selected_ns: access::STRING_NS, probe_ns: f64::INFINITY },
+            Form::Strings => ScanCost { row_ns, selected_ns: costs::STRING_NS, probe_ns: f64::INFINITY },
             _ => ScanCost {
-                row_ns: row_ns + access::FIELD_NS,
+                row_ns: row_ns + costs::FIELD_NS,
                 selected_ns: 0.0,
-                probe_ns: access::PROBE_NS * 2.0,
+                probe_ns: costs::PROBE_NS * 2.0,
             },
         }
     }

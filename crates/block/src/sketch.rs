@@ -4,6 +4,8 @@
 //! into a table's. Sketches are made while a block is encoded and are not part of its bytes: they can be made again
 //! from them. Deviation from the paper: no correction for large counts, which 64-bit hashes do not need.
 
+use vector::{Data, Vector};
+
 /// log2 of the number of registers.
 const INDEX_BITS: u32 = 10;
 /// Registers of a sketch, a byte each.
@@ -112,6 +114,41 @@ impl Sketch {
         let raw = 0.7213 / (1.0 + 1.079 / m) * m * m / sum;
         let estimate = if raw <= 2.5 * m && zeros > 0 { m * (m / f64::from(zeros)).ln() } else { raw };
         estimate.round() as u64
+    }
+}
+
+/// Adds the values of a vector that are not NULL.
+pub(crate) fn add_to_sketch(vector: &Vector, sketch: &mut Sketch) {
+    let flat = vector.flatten();
+    let present = |row: usize| !flat.is_null(row);
+    macro_rules! add {
+        ($values:expr, $hash:expr) => {
+            for (row, value) in $values.iter().enumerate() {
+                if present(row) {
+                    sketch.add_hash($hash(*value));
+                }
+            }
+        };
+    }
+    match flat.data() {
+        Data::Bool(b) => {
+            for row in (0..b.len()).filter(|row| present(*row)) {
+                sketch.add_hash(hash_u64(u64::from(b.value(row))));
+            }
+        }
+        Data::I16(v) => add!(v, |x: i16| hash_i128(i128::from(x))),
+        Data::I32(v) => add!(v, |x: i32| hash_i128(i128::from(x))),
+        Data::I64(v) => add!(v, |x: i64| hash_i128(i128::from(x))),
+        Data::I128(v) => add!(v, hash_i128),
+        Data::F32(v) => add!(v, |x: f32| hash_f64(f64::from(x))),
+        Data::F64(v) => add!(v, hash_f64),
+        Data::Bytes(s) => {
+            for (row, bytes) in s.iter().enumerate().filter(|(row, _)| !flat.is_null(*row)) {
+                let _ = row;
+                sketch.add_hash(hash_bytes(bytes));
+            }
+        }
+        Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_) => unreachable!("flattened above"),
     }
 }
 

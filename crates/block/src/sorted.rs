@@ -5,8 +5,8 @@ use std::ops::Range;
 use types::{ColumnPredicate, Value};
 
 use crate::index::keys::{KeySpace, ranges_of};
-use crate::predicate::Test;
 use crate::stripe::{StringStripe, Stripe, Values};
+use crate::test::Test;
 
 /// More ranges than this are not searched one by one.
 const RANGES_MAX: usize = 1024;

@@ -29,7 +29,10 @@ pub enum Durability {
     /// Before its call returns.
     Synchronous,
     /// At most `at_most` after the call returns; a crash may lose the latest changes.
-    Asynchronous { at_most: Duration },
+    Asynchronous {
+        /// The longest time between a call's return and the sync that makes its change last.
+        at_most: Duration,
+    },
 }
 
 impl Durability {

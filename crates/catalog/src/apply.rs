@@ -6,6 +6,7 @@
 //! that the changes were made on, so that a change that does not fit means a damaged log. Callers are
 //! `Catalog::commit_transaction` and `replay`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pool::Pool;
@@ -15,6 +16,14 @@ use crate::change::{does_not_fit, replaced};
 use crate::data::concurrently;
 use crate::draft::{Effect, Rebase};
 use crate::{BlockId, Change, Draft, Encoding, Snapshot, StoredBlock, Table, TableData, TableId};
+
+/// What a name means from here on; nothing for `None`.
+fn put<T>(names: &mut BTreeMap<String, Arc<T>>, name: &str, value: Option<&Arc<T>>) {
+    match value {
+        Some(value) => names.insert(name.to_owned(), value.clone()),
+        None => names.remove(name),
+    };
+}
 
 impl Draft {
     /// Makes `changes` on this draft. On an error the draft is in an unknown state, to be dropped.
@@ -118,18 +127,17 @@ impl Draft {
             Change::Access { key, entry } => self.apply_access(key, entry, rebase)?,
             Change::Type { name, ty } => {
                 self.same(rebase, |s| s.types.get(name).cloned())?;
-                match ty {
-                    Some(ty) => self.snapshot.types.insert(name.clone(), ty.clone()),
-                    None => self.snapshot.types.remove(name),
-                };
+                put(&mut self.snapshot.types, name, ty.as_ref());
+                self.changed = true;
+            }
+            Change::Comment { key, text } => {
+                self.same(rebase, |s| s.comments.get(key).cloned())?;
+                put(&mut self.snapshot.comments, key, text.as_ref());
                 self.changed = true;
             }
             Change::Macro { name, text } => {
                 self.same(rebase, |s| s.macros.get(name).cloned())?;
-                match text {
-                    Some(text) => self.snapshot.macros.insert(name.clone(), text.clone()),
-                    None => self.snapshot.macros.remove(name),
-                };
+                put(&mut self.snapshot.macros, name, text.as_ref());
                 self.changed = true;
             }
         }

@@ -26,6 +26,7 @@ use crate::{
 /// One difference between two snapshots. Those of one commit are applied in order, all or none.
 #[derive(Clone, Debug)]
 pub enum Change {
+    /// An empty schema of that name.
     CreateSchema(String),
     /// The schema is empty by then: what it held is dropped by earlier changes of the same commit.
     DropSchema(String),
@@ -37,62 +38,95 @@ pub enum Change {
     DefineTable(Arc<Table>),
     /// Rows at the end.
     Append {
+        /// The table that gets the rows.
         table: TableId,
+        /// The rows, in order.
         blocks: Vec<StoredBlock>,
     },
     /// Per block, one bit a row, set for those that are deleted.
     Delete {
+        /// The table whose rows go.
         table: TableId,
+        /// By block: one bit a row, set for the deleted ones.
         rows: Vec<(BlockId, Arc<Bitmap>)>,
     },
     /// Rows at the end, which become one block with the last block `onto`: the new block's content is the live rows
     /// of `onto` and of `blocks`, in order.
     Merge {
+        /// The table that gets the rows.
         table: TableId,
+        /// The last block, whose live rows come first.
         onto: BlockId,
+        /// The rows that follow those.
         blocks: Vec<StoredBlock>,
+        /// The number of the block that holds them all.
         into: BlockId,
     },
     /// All rows are those of these blocks, some of which may be there.
     Replace {
+        /// The table whose rows change.
         table: TableId,
+        /// All blocks of the table, in order.
         blocks: Vec<StoredBlock>,
     },
     /// Columns that were found to be unique.
     Unique {
+        /// The table with the columns.
         table: TableId,
+        /// Sets of columns, by position, of which no two rows agree.
         columns: Vec<Vec<usize>>,
     },
     /// The view under a name from here on; `None` drops it.
     View {
+        /// The schema that the view is in.
         schema: String,
+        /// The view's name.
         name: String,
+        /// Its definition.
         view: Option<Arc<View>>,
     },
     /// The sequence under a name from here on; `None` drops it.
     Sequence {
+        /// The schema that the sequence is in.
         schema: String,
+        /// The sequence's name.
         name: String,
+        /// Its definition and state.
         sequence: Option<Arc<Sequence>>,
     },
     /// CREATE TYPE: a type under a name; `None` drops it.
     Type {
+        /// The type's name.
         name: String,
+        /// Its definition.
         ty: Option<Arc<Type>>,
     },
     /// CREATE MACRO: a macro under a name; `None` drops it.
     Macro {
+        /// The macro's name.
         name: String,
+        /// Its definition.
         text: Option<Arc<Macro>>,
+    },
+    /// COMMENT ON: a comment under a key of kind, schema and name; `None` takes it away.
+    Comment {
+        /// What it is about.
+        key: String,
+        /// The comment.
+        text: Option<Arc<String>>,
     },
     /// An entry about access under a key; `None` takes it away.
     Access {
+        /// What the entry is about.
         key: Key,
+        /// Who may do what, or who a role is.
         entry: Option<Arc<Entry>>,
     },
     /// A wide table shows another build, or none.
     Build {
+        /// The wide table.
         table: TableId,
+        /// The build that it shows.
         build: Option<u64>,
     },
 }
@@ -180,6 +214,11 @@ fn of_schemas(before: &Snapshot, after: &Snapshot, wanted: impl Fn(&str) -> bool
     }
     for (name, text) in differing(&before.macros, &after.macros) {
         changes.push(Change::Macro { name, text });
+    }
+    for (key, text) in differing(&before.comments, &after.comments) {
+        if wanted(TEMPORARY_SCHEMA) || !crate::comments::is_temporary(&key) {
+            changes.push(Change::Comment { key, text });
+        }
     }
     if !Arc::ptr_eq(&before.access, &after.access) {
         let of_both = |key: &Key| before.is_temporary_entry(key) || after.is_temporary_entry(key);
@@ -300,7 +339,6 @@ fn inverted(live: &Bitmap) -> Bitmap {
 }
 
 /// The rows that `after` lacks and `before` has, or `Some(None)` when there are none; `None` when rows came back.
-#[expect(clippy::type_complexity, reason = "named by the remark above")]
 fn deletions_since(before: &StoredBlock, after: &StoredBlock) -> Option<Option<(BlockId, Arc<Bitmap>)>> {
     match (&before.deleted, &after.deleted) {
         (None, None) => Some(None),

@@ -279,12 +279,12 @@ impl TableData {
                 id = moved.into;
             };
             data.delete_in(ordinal, &doomed)?;
-            if let Some(before) = &data.before_tail {
-                if ordinal < before.blocks.len() {
-                    let mut changed = (**before).clone();
-                    changed.delete_in(ordinal, &doomed)?;
-                    data.before_tail = Some(Arc::new(changed));
-                }
+            if let Some(before) = &data.before_tail
+                && ordinal < before.blocks.len()
+            {
+                let mut changed = (**before).clone();
+                changed.delete_in(ordinal, &doomed)?;
+                data.before_tail = Some(Arc::new(changed));
             }
         }
         Ok(data)
@@ -365,13 +365,13 @@ impl TableData {
         data.bytes = data.bytes - data.blocks[ordinal].bytes() as u64 + grown;
         data.blocks[ordinal] = block.clone();
         data.stored[ordinal].block = block.clone();
-        if let Some(tail) = &data.before_tail {
-            if ordinal < tail.blocks.len() {
-                let mut changed = (**tail).clone();
-                changed.blocks[ordinal] = block.clone();
-                changed.stored[ordinal].block = block;
-                data.before_tail = Some(Arc::new(changed));
-            }
+        if let Some(tail) = &data.before_tail
+            && ordinal < tail.blocks.len()
+        {
+            let mut changed = (**tail).clone();
+            changed.blocks[ordinal] = block.clone();
+            changed.stored[ordinal].block = block;
+            data.before_tail = Some(Arc::new(changed));
         }
         Some(data)
     }

@@ -16,15 +16,16 @@ use crate::alter::depends;
 use crate::snapshot::{SchemaEntry, Snapshot};
 use crate::wide::same_shape;
 use crate::{
-    AlteredTable, BlockId, Check, ColumnAttributes, DEFAULT_SCHEMA, Encoding, ForeignKey, Key, Macro,
-    Merging, Partitioning, SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId,
-    TableIndex, TableOptions, View, WHOLE_TABLE, WideTable,
+    AlteredTable, BlockId, Check, ColumnAttributes, Commented, DEFAULT_SCHEMA, Encoding, ForeignKey, Key,
+    Macro, Merging, Partitioning, SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData,
+    TableId, TableIndex, TableOptions, View, WHOLE_TABLE, WideTable,
 };
 
 /// What to do when the table to be created exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Existing {
     #[default]
+    /// It is an error.
     Refuse,
     /// IF NOT EXISTS: leave it.
     Keep,
@@ -90,6 +91,7 @@ impl NewTable {
 /// The outcome of adding rows to a table of an expected version.
 #[derive(Clone, Debug)]
 pub enum Append {
+    /// The rows are in the table.
     Done,
     /// Another commit came first, and nothing was added. Verify the keys against this table and try again.
     Changed(Arc<Table>),
@@ -407,6 +409,7 @@ impl Draft {
             return Err(Error::new(SqlState::DuplicateSchema, format!("schema \"{name}\" already exists")));
         }
         self.changed = true;
+        self.forget_comment(Commented::Schema, name, name);
         self.snapshot.schemas.insert(name.to_owned(), SchemaEntry::default());
         Ok(true)
     }
@@ -455,6 +458,9 @@ impl Draft {
     /// a table never is.
     pub fn set_view(&mut self, schema: Option<&str>, name: &str, view: Option<View>) -> Result<()> {
         let schema = Snapshot::canonical_schema(schema.unwrap_or(DEFAULT_SCHEMA)).to_owned();
+        if !self.schema_mut(&schema)?.views.contains_key(name) {
+            self.forget_view_columns(&schema, name);
+        }
         let entry = self.schema_mut(&schema)?;
         match view {
             Some(_) if entry.tables.contains_key(name) => {
@@ -475,6 +481,9 @@ impl Draft {
         sequence: Option<Sequence>,
     ) -> Result<()> {
         let schema = Snapshot::canonical_schema(schema.unwrap_or(DEFAULT_SCHEMA)).to_owned();
+        if !self.schema_mut(&schema)?.sequences.contains_key(name) {
+            self.forget_comment(Commented::Sequence, &schema, name);
+        }
         let sequences = &mut self.schema_mut(&schema)?.sequences;
         match sequence {
             Some(sequence) => sequences.insert(name.to_owned(), Arc::new(sequence)),
@@ -486,6 +495,11 @@ impl Draft {
     /// Puts a type under a name, or takes it away.
     pub fn set_type(&mut self, name: &str, ty: Option<Type>) {
         self.changed = true;
+        if !self.snapshot.types.contains_key(name) {
+            let (schema, own) = self.snapshot.place_of(name);
+            let own = own.to_owned();
+            self.forget_comment(Commented::Type, &schema, &own);
+        }
         match ty {
             Some(ty) => self.snapshot.types.insert(name.to_owned(), Arc::new(ty)),
             None => self.snapshot.types.remove(name),
@@ -495,6 +509,11 @@ impl Draft {
     /// Puts a macro under a name, or takes it away.
     pub fn set_macro(&mut self, name: &str, text: Option<Macro>) {
         self.changed = true;
+        if !self.snapshot.macros.contains_key(name) {
+            let (schema, own) = self.snapshot.place_of(name);
+            let own = own.to_owned();
+            self.forget_comment(Commented::Macro, &schema, &own);
+        }
         match text {
             Some(text) => self.snapshot.macros.insert(name.to_owned(), Arc::new(text)),
             None => self.snapshot.macros.remove(name),
@@ -722,4 +741,37 @@ fn check_columns(new: &NewTable) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+impl Draft {
+    /// COMMENT ON: puts a comment under an object's key, or takes it away.
+    pub fn set_comment(&mut self, of: Commented, schema: &str, name: &str, text: Option<String>) {
+        self.changed = true;
+        let key = self.snapshot.comment_key(of, schema, name);
+        match text {
+            Some(text) => self.snapshot.comments.insert(key, Arc::new(text)),
+            None => self.snapshot.comments.remove(&key),
+        };
+    }
+
+    /// Takes a comment away that an object of this name had before another one is made.
+    pub fn forget_comment(&mut self, of: Commented, schema: &str, name: &str) {
+        let key = self.snapshot.comment_key(of, schema, name);
+        self.snapshot.comments.remove(&key);
+    }
+
+    /// As `forget_comment`, of all columns of a view.
+    pub fn forget_view_columns(&mut self, schema: &str, view: &str) {
+        let first = self.snapshot.comment_key(Commented::ViewColumn, schema, &Commented::column(view, ""));
+        let gone: Vec<String> =
+            self.snapshot.comments.keys().filter(|key| key.starts_with(&first)).cloned().collect();
+        gone.iter().for_each(|key| _ = self.snapshot.comments.remove(key));
+    }
+
+    /// An object has another name from here on.
+    pub fn move_comment(&mut self, of: Commented, schema: &str, from: &str, to: &str) {
+        let text = self.snapshot.comment(of, schema, from).map(str::to_owned);
+        self.forget_comment(of, schema, from);
+        self.set_comment(of, schema, to, text);
+    }
 }

@@ -5,8 +5,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::TableId;
-
 /// A block, as the log and other snapshots call it. Rises with the order of making.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u64);
@@ -50,3 +48,7 @@ impl PartId {
         NEXT_PART.fetch_max(self.0 + 1, Relaxed);
     }
 }
+
+/// Never reused within a catalog; survives changes of the table, not its being dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub u64);

@@ -12,6 +12,8 @@ mod alter;
 mod apply;
 mod catalog;
 mod change;
+mod comments;
+mod composition;
 mod data;
 mod draft;
 mod grants;
@@ -33,12 +35,12 @@ pub use alter::AlteredTable;
 pub use block::{Block, IndexKind, LayoutKind};
 pub use catalog::{Catalog, CommitLog, Savepoint, Transaction, Verification, replay};
 pub use change::{Change, difference, permanent_difference};
+pub use comments::{CommentEntry, Commented};
+pub use composition::{Held, Mounted};
 pub use data::{Deleted, Encoding, Merging, StoredBlock, TableData};
 pub use draft::{Append, Draft, Existing, NewTable};
-pub use identity::{BlockId, PartId};
-pub use mounts::{
-    ChangedDatabase, DatabaseChanges, Held, MOUNTS_MAX, Mounted, change_composed, mount_of, name_in_database,
-};
+pub use identity::{BlockId, PartId, TableId};
+pub use mounts::{ChangedDatabase, DatabaseChanges, MOUNTS_MAX, change_composed, mount_of, name_in_database};
 pub use objects::{Macro, Sequence, View, WHOLE_TABLE};
 pub use partitioning::Partitioning;
 pub use pool::SealedBlock;
@@ -46,9 +48,7 @@ pub use pool::{PARTITIONS_MAX, PartitionScheme};
 pub use sketches::Sketches;
 pub use snapshot::{DamagedTable, SchemaEntry, Snapshot};
 pub use store::{Access, Checkpointed, Damage, OpenReport, Opened, Store, TEMPORARY, back_up};
-pub use table::{
-    Check, ColumnAttributes, ForeignKey, Key, Table, TableId, TableIndex, TableOptions, writer_options,
-};
+pub use table::{Check, ColumnAttributes, ForeignKey, Key, Table, TableIndex, TableOptions, writer_options};
 pub use types::names::{did_you_mean, nearest};
 pub use wide::{WIDE_NODES_MAX, WideNode, WideTable, next_build};
 pub use zones::ZoneMap;

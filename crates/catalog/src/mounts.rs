@@ -15,13 +15,13 @@
 //! committed: each database gets the state that it would have had if the transaction had worked on it alone, with its
 //! own tables wherever the copies are untouched.
 
-use std::any::Any;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use types::{Error, Result, SqlState};
 
 use crate::change::{difference, permanent_difference};
+use crate::composition::{Composition, Mounted, Part};
 use crate::{
     DEFAULT_SCHEMA, DamagedTable, Draft, SchemaEntry, Sequence, Snapshot, TEMPORARY_SCHEMA, Table, TableId,
     Transaction, WideTable,
@@ -32,38 +32,6 @@ const TABLE_BITS: u32 = 40;
 
 /// Mounts of a process, one after the other; the numbers of later ones would not fit.
 pub const MOUNTS_MAX: u64 = (1 << (63 - TABLE_BITS)) - 1;
-
-/// What must live as long as a snapshot shows an attached database.
-pub type Held = Arc<dyn Any + Send + Sync>;
-
-/// An attached database at one moment.
-#[derive(Clone, Debug)]
-pub struct Mounted {
-    /// Holds no point.
-    pub name: String,
-    /// From 1 to `MOUNTS_MAX`, given once in a process.
-    pub number: u64,
-    /// Its state, under its own names.
-    pub snapshot: Arc<Snapshot>,
-    /// Keeps the database open while the composition is in use.
-    pub held: Held,
-}
-
-/// What a composed snapshot was composed of.
-#[derive(Debug)]
-pub(crate) struct Composition {
-    main: Arc<Snapshot>,
-    parts: Vec<Part>,
-}
-
-#[derive(Debug)]
-struct Part {
-    mounted: Mounted,
-    /// The copies by their names, with what they are copies of.
-    tables: HashMap<TableId, (Arc<Table>, Arc<Table>)>,
-    /// By schema and name.
-    sequences: HashMap<(String, String), (Arc<Sequence>, Arc<Sequence>)>,
-}
 
 /// One database's share of a transaction.
 pub struct DatabaseChanges {
@@ -170,6 +138,7 @@ impl Snapshot {
             let named = |name: &String| key(&mounted.name, name);
             composed.macros.extend(mounted.snapshot.macros.iter().map(|(n, m)| (named(n), m.clone())));
             composed.types.extend(mounted.snapshot.types.iter().map(|(n, t)| (named(n), t.clone())));
+            composed.comments.extend(mounted.snapshot.comments.iter().map(|(n, t)| (named(n), t.clone())));
             damaged.extend(mounted.snapshot.damaged.iter().map(|d| DamagedTable {
                 id: up(d.id),
                 schema: named(&d.schema),
@@ -256,6 +225,7 @@ impl Snapshot {
         }
         changed.extend(differing(&self.macros, &later.macros).map(|name| of(name)));
         changed.extend(differing(&self.types, &later.types).map(|name| of(name)));
+        changed.extend(differing(&self.comments, &later.comments).map(|name| of(name)));
         if !Arc::ptr_eq(&self.access, &later.access) {
             changed.insert(None);
         }
@@ -273,6 +243,7 @@ impl Snapshot {
             schemas: BTreeMap::new(),
             macros: BTreeMap::new(),
             types: BTreeMap::new(),
+            comments: BTreeMap::new(),
             access: self.access.clone(),
             damaged: composition.main.damaged.clone(),
             composition: None,
@@ -324,6 +295,12 @@ impl Snapshot {
             match place(key) {
                 None => _ = main.types.insert(key.clone(), ty.clone()),
                 Some(at) => _ = shares[at].types.insert(rest(key), ty.clone()),
+            }
+        }
+        for (key, text) in &self.comments {
+            match place(key) {
+                None => _ = main.comments.insert(key.clone(), text.clone()),
+                Some(at) => _ = shares[at].comments.insert(rest(key), text.clone()),
             }
         }
         self.refuse_references_across()?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use types::{Error, Result, SqlState, Type};
 
-use crate::mounts::Composition;
+use crate::composition::Composition;
 use crate::{DEFAULT_SCHEMA, Macro, Sequence, TEMPORARY_SCHEMA, Table, TableId, View};
 use types::names::did_you_mean;
 
@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub(crate) schemas: BTreeMap<String, SchemaEntry>,
     pub(crate) macros: BTreeMap<String, Arc<Macro>>,
     pub(crate) types: BTreeMap<String, Arc<Type>>,
+    /// By kind, schema and name of what they are about (`comments`).
+    pub(crate) comments: BTreeMap<String, Arc<String>>,
     /// Roles, privileges and policies.
     pub(crate) access: Arc<access::State>,
     /// Tables that could not be read when the database was opened.
@@ -62,6 +64,7 @@ impl Snapshot {
             schemas: schemas.into(),
             macros,
             types,
+            comments: BTreeMap::new(),
             access: Arc::default(),
             damaged: [].into(),
             composition: None,
@@ -101,6 +104,7 @@ impl Snapshot {
             && Arc::ptr_eq(&self.damaged, &other.damaged)
             && alike(&self.macros, &other.macros, Arc::ptr_eq)
             && alike(&self.types, &other.types, Arc::ptr_eq)
+            && alike(&self.comments, &other.comments, Arc::ptr_eq)
             && alike(&self.schemas, &other.schemas, schema)
     }
     /// The tables of all schemas, temporary ones included, by schema and name.

@@ -12,11 +12,7 @@ use block::{EncodeOptions, IndexKind, IndexSpecification, LayoutKind};
 use pool::BLOCK_BYTES_DEFAULT;
 use types::{ColumnStatistics, ReferentialAction, Schema};
 
-use crate::{Partitioning, TableData, WideTable};
-
-/// Never reused within a catalog; survives changes of the table, not its being dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TableId(pub u64);
+use crate::{Partitioning, TableData, TableId, WideTable};
 
 /// A declared key: PRIMARY KEY or UNIQUE. Every statement that adds rows verifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,8 @@
 //! The zone map: per-block bounds of integer columns, and of the first bytes of texts, packed column by column, so that
 //! pruning a table of thousands of blocks reads two short arrays instead of a header per block.
+//!
+//! A map belongs to one version of a table's data: `push` adds a block's bounds while the version is made, and scans
+//! ask `prune` before they touch a block. A block without bounds is never passed over.
 
 use types::{ColumnPredicate, Physical, Value};
 

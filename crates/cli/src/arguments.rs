@@ -1,9 +1,16 @@
 //! The command line.
+//!
+//! clap derives the reading and the help from these types; `command` picks the subcommand. `in_order` gives -c and -f
+//! back in the order in which they were written. Nothing here opens a database: `EngineArguments::options` only says
+//! how.
+
+use std::ffi::OsString;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use engine::settings::parse_bytes;
 
 use crate::Failed;
+use crate::health::HealthArguments;
 use crate::serve::ServeArguments;
 
 #[derive(Parser)]
@@ -53,8 +60,8 @@ pub enum Script {
 
 impl Arguments {
     /// The command line, or the end of the process with status 2 and a message.
-    pub fn in_order() -> Arguments {
-        let matches = Arguments::command().get_matches();
+    pub fn in_order(words: impl IntoIterator<Item = OsString>) -> Arguments {
+        let matches = Arguments::command().get_matches_from(words);
         let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let places = |name: &str| matches.indices_of(name).into_iter().flatten();
         let texts = places("sql").zip(arguments.sql.iter().cloned().map(Script::Text));
@@ -130,6 +137,8 @@ pub enum Command {
     Tpcds(BenchmarkArguments),
     /// Serve a database by PostgreSQL's protocol
     Serve(ServeArguments),
+    /// Say by the exit status whether a server of this machine takes requests
+    Health(HealthArguments),
 }
 
 #[derive(Args)]

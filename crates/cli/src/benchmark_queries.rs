@@ -1,4 +1,7 @@
 //! The benchmarks' queries, compiled in: the files that the tests and `bench/` read too.
+//!
+//! `benchmark` runs them by suite and number. A query that the folder has and the list lacks fails a test, so that
+//! both say the same.
 
 macro_rules! query {
     ($suite:literal, $name:literal) => {

@@ -1,4 +1,4 @@
-//! `quickstep serve`: a database that others reach by PostgreSQL's protocol, until a signal stops it.
+//! `quickstep serve`: a database that others reach by PostgreSQL's protocol, HTTP and Flight SQL, until a signal stops it.
 //!
 //! SIGTERM and SIGINT stop in good order: nobody new is let in, statements under way are waited for as long as the
 //! configuration says, what still runs then is cancelled; a second one cancels at once. SIGHUP reads the configuration
@@ -11,14 +11,11 @@ use std::sync::mpsc::Receiver;
 use clap::Args;
 use engine::Database;
 use server::signals::{Told, signals};
-use server::{Config, ConfigFile, Handle, OneSuperuser, Server, TlsFiles};
+use server::{Authenticator, Config, ConfigFile, DatabaseRoles, Handle, Server, TlsFiles};
 
 use crate::Failed;
 use crate::arguments::{EngineArguments, SeeingArguments};
 use crate::metrics_server::MetricsServer;
-
-/// The name of the role that owns everything.
-const SUPERUSER: &str = "quickstep";
 
 /// What `serve` is told on the command line; it goes before what the configuration file says.
 #[derive(Args)]
@@ -32,10 +29,11 @@ pub struct ServeArguments {
     /// Port; without it 5432, or the next one that is free
     #[arg(long)]
     pub port: Option<u16>,
-    /// Port for HTTP and the page, on loopback; without it 8080, or the next one that is free
+    /// Port for HTTP, Flight SQL and the page, on loopback and under TLS on the addresses to listen on; without it 8080, or
+    /// the next one that is free
     #[arg(long, value_name = "PORT", conflicts_with = "no_http")]
     pub http_port: Option<u16>,
-    /// Do not listen for HTTP
+    /// Do not listen for HTTP and Flight SQL
     #[arg(long)]
     pub no_http: bool,
     /// Folder of the Unix socket; /tmp when not given, none when empty
@@ -47,6 +45,9 @@ pub struct ServeArguments {
     /// Believe clients on loopback who they are, without a password
     #[arg(long)]
     pub trust: bool,
+    /// Write logins, changes of definitions and privileges, and refusals to this file as lines of JSON, or to stderr
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<String>,
     /// Certificate for TLS, in PEM form
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
@@ -76,6 +77,7 @@ impl ServeArguments {
             config.socket_directory = (!folder.is_empty()).then(|| PathBuf::from(folder));
         }
         config.trust |= self.trust;
+        config.audit_log = self.audit_log.clone().or(config.audit_log);
         if let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) {
             config.tls = Some(TlsFiles { certificate: certificate.clone(), key: key.clone() });
         }
@@ -88,24 +90,31 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failed> {
     crate::log::subscribe(&arguments.seeing)?;
     let (config, named) = arguments.config()?;
     let named = named.map(|path| path.to_string_lossy().into_owned());
-    let database = crate::open(arguments.database.as_deref().or(named.as_deref()), &arguments.engine)?;
+    let database =
+        crate::opening::open(arguments.database.as_deref().or(named.as_deref()), &arguments.engine)?;
     let _metrics = match &arguments.seeing.metrics {
         Some(address) => Some(MetricsServer::start(address, &database)?),
         None => None,
     };
     // Before a client can see that the server is there: a signal from then on is not missed.
     let signals = signals()?;
-    let roles = Arc::new(OneSuperuser::new(SUPERUSER));
-    if !config.trust {
-        if let Some(password) = server::first_password(&*roles)? {
-            println!("The password of the superuser \"{SUPERUSER}\" is {password}");
-            println!("It is not shown again, and changes with every start.");
-        }
+    let roles = Arc::new(DatabaseRoles::new(&database));
+    if !config.trust
+        && let Some(first) = server::first_password(&*roles)?
+    {
+        println!("The password of the superuser \"{}\" is {}", roles.superuser(), first.password);
+        let is_kept = first.is_kept && !database.is_in_memory();
+        println!(
+            "It is not shown again{}",
+            if is_kept { "; ALTER ROLE ... PASSWORD changes it." } else { ", and changes with every start." }
+        );
     }
     let handle = Server::start(database.clone(), config, roles)?;
     greet(&handle, &database);
     if !arguments.no_http {
         let http = handle.serve_http(arguments.http_port)?;
+        let places: Vec<String> = http.addresses.iter().map(ToString::to_string).collect();
+        println!("Serving HTTP and Arrow Flight SQL at {}", places.join(", "));
         println!("The page, and HTTP for programs with this token: {}", http.page());
     }
     serve(handle, arguments, &signals);
@@ -113,14 +122,15 @@ pub fn run(arguments: &ServeArguments) -> Result<(), Failed> {
 }
 
 fn greet(handle: &Handle, database: &Database) {
+    let user = database.superuser();
     let places: Vec<String> = handle.addresses().iter().map(ToString::to_string).collect();
     println!("Serving \"{}\" by PostgreSQL's protocol at {}", database.name(), places.join(", "));
     if let Some(socket) = handle.socket() {
         println!("and at the socket {}", socket.display());
         let folder = socket.parent().unwrap_or(Path::new("/")).display().to_string();
-        println!("  psql -h {folder} -p {} -U {SUPERUSER} {}", handle.port(), database.name());
+        println!("  psql -h {folder} -p {} -U {user} {}", handle.port(), database.name());
     } else if let Some(address) = handle.addresses().first() {
-        println!("  psql -h {} -p {} -U {SUPERUSER} {}", address.ip(), handle.port(), database.name());
+        println!("  psql -h {} -p {} -U {user} {}", address.ip(), handle.port(), database.name());
     }
 }
 

@@ -374,6 +374,69 @@ fn types_and_keys_come_back_from_every_format() {
 }
 
 #[test]
+fn narrow_and_wide_integers_come_back_from_every_format() {
+    let scratch = Scratch::new("integers");
+    let database = scratch.path("a.db");
+    csv(
+        &database,
+        "CREATE TABLE t (a TINYINT PRIMARY KEY, b UTINYINT, c USMALLINT, d UINTEGER, e UBIGINT, f HUGEINT,
+             g UHUGEINT, h BIGNUM, i TIME_NS, j TIMESTAMP_NS, k INTERVAL, l STRUCT(x UTINYINT, y UHUGEINT)[]);
+         COMMENT ON TABLE t IS 'integers';
+         CREATE SEQUENCE s; COMMENT ON SEQUENCE s IS 'counts';
+         INSERT INTO t VALUES (-128, 255, 65535, 4294967295, 18446744073709551615,
+             -170141183460469231731687303715884105728, 340282366920938463463374607431768211455,
+             -12345678901234567890123456789012345678901234567890, '12:34:56.123456789',
+             '2020-01-01 00:00:00.123456789', '1 month 2 days 3 seconds',
+             [{'x': 255, 'y': 340282366920938463463374607431768211455}, NULL]),
+             (127, 0, 0, 0, 0, 0, 0, 0, '24:00', '1700-01-01', '1 day', [])",
+    );
+    let questions = [
+        "SELECT * FROM t ORDER BY a",
+        "SELECT typeof(a), typeof(b), typeof(c), typeof(d), typeof(e), typeof(f), typeof(g), typeof(h), typeof(i),
+             typeof(j), typeof(k), typeof(l) FROM t LIMIT 1",
+        "SELECT comment FROM quickstep_comments()",
+    ];
+    let answers = questions.map(|question| csv(&database, question));
+    assert!(answers[0].contains("-170141183460469231731687303715884105728"), "{}", answers[0]);
+    for format in ["parquet", "csv", "json", "arrow"] {
+        let (export, again) = (scratch.path(&format!("of_{format}")), scratch.path(&format!("{format}.db")));
+        csv(&database, &format!("EXPORT DATABASE '{export}' (FORMAT {format})"));
+        csv(&again, &format!("IMPORT DATABASE '{export}'"));
+        assert_eq!(questions.map(|question| csv(&again, question)), answers, "{format}");
+        assert!(fails(&[&again, "-c", "INSERT INTO t (a) VALUES (-128)"]).contains("23505"));
+    }
+}
+
+#[test]
+fn what_altered_the_definitions_is_there_when_a_database_is_opened_again() {
+    let scratch = Scratch::new("altered");
+    let database = scratch.path("a.db");
+    csv(
+        &database,
+        "CREATE TABLE t (k INTEGER, s STRUCT(a INTEGER, b INTEGER) DEFAULT {'a': 1, 'b': 2}, l STRUCT(x INTEGER)[]);
+         INSERT INTO t VALUES (1, DEFAULT, [{'x': 5}]);
+         CREATE VIEW v AS SELECT k FROM t; CREATE TYPE mood AS ENUM ('sad');
+         CREATE TABLE keyed (i INTERVAL PRIMARY KEY); INSERT INTO keyed VALUES ('1 month')",
+    );
+    csv(
+        &database,
+        "ALTER TABLE t ADD COLUMN s.c INTEGER DEFAULT 7; ALTER TABLE t DROP COLUMN s.b;
+         ALTER TABLE t RENAME COLUMN l.element.x TO y;
+         COMMENT ON COLUMN v.k IS 'of a view'; COMMENT ON TYPE mood IS 'of a type'; COMMENT ON SCHEMA main IS 'of a schema'",
+    );
+    csv(&database, "INSERT INTO t (k) VALUES (2); CHECKPOINT; COMMENT ON SCHEMA main IS NULL");
+    assert_eq!(
+        csv(&database, "SELECT k, s, l FROM t ORDER BY k"),
+        "k,s,l\n1,\"{'a': 1, 'c': 7}\",[{'y': 5}]\n2,\"{'a': 1, 'c': 7}\",\n"
+    );
+    assert_eq!(
+        csv(&database, "SELECT comment FROM quickstep_comments() ORDER BY 1"),
+        "comment\nof a type\nof a view\n"
+    );
+    assert!(fails(&[&database, "-c", "INSERT INTO keyed VALUES ('30 days')"]).contains("23505"));
+}
+
+#[test]
 fn what_cannot_be_done_says_so() {
     let message = fails(&["Cargo.toml", "-c", "SELECT 1"]);
     assert!(message.contains("Cargo.toml") && message.contains("is a file"), "{message}");
@@ -444,6 +507,16 @@ fn a_reader_that_goes_away_ends_it_quietly() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_a_query_soon_with_status_130() {
+    // 100 ms for the query, and the process gives its memory back.
+    timing::in_one_of(5, || {
+        let took = interrupted();
+        timing::met(took < Duration::from_millis(1000), took)
+    });
+}
+
+/// How long the command goes on after an interrupt.
+#[cfg(unix)]
+fn interrupted() -> Duration {
     let mut child = quickstep(&["-c", "SELECT 1 AS ready; CALL tpch(scale => 100); SELECT 2 AS never"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -466,8 +539,7 @@ fn an_interrupt_ends_a_query_soon_with_status_130() {
     assert!(!rest.contains("never"), "{rest}");
     assert!(message.contains("57014"), "{message}");
     assert_eq!(status.code(), Some(130), "{message}");
-    // 100 ms for the query, and the process gives its memory back.
-    assert!(took < Duration::from_millis(1000), "{took:?}");
+    took
 }
 
 #[test]
@@ -495,16 +567,13 @@ fn the_benchmark_command_reports() {
 #[cfg(unix)]
 #[test]
 fn a_fresh_process_answers_within_30_ms() {
-    // The best of several: the bar is the command's own time, not that of a busy machine.
-    let best = (0..10)
-        .map(|_| {
-            let started = Instant::now();
-            assert!(run(&["-c", "SELECT 1"]).status.success());
-            started.elapsed()
-        })
-        .min()
-        .expect("ran");
-    assert!(best < Duration::from_millis(30), "{best:?}");
+    // The bar is the command's own time, not that of a busy machine: of many rounds one is not disturbed.
+    timing::in_one_of(200, || {
+        let started = Instant::now();
+        assert!(run(&["-c", "SELECT 1"]).status.success());
+        let took = started.elapsed();
+        timing::met(took < Duration::from_millis(30), took)
+    });
 }
 
 #[test]
@@ -636,7 +705,7 @@ fn copy_that_waits_for_input_can_be_stopped() {
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break status,
-            None if begun.elapsed().as_secs() > 20 => {
+            None if begun.elapsed() > timing::PATIENCE => {
                 child.kill().unwrap();
                 panic!("it waits for ever");
             }

@@ -24,14 +24,16 @@ fn run(limit: &str, statement: &str) -> (u64, String) {
         .unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
-    // Read while the process runs: a pipe that is full would hold it.
-    let mut pipes = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let reader = std::thread::spawn(move || {
-        let (mut out, mut errors) = (Vec::new(), Vec::new());
-        let _ = std::io::Read::read_to_end(&mut pipes.0, &mut out);
-        let _ = std::io::Read::read_to_end(&mut pipes.1, &mut errors);
-        [out, errors].concat()
-    });
+    // Both are read while the process runs: a pipe that is full would hold it.
+    fn read_to_end(mut pipe: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = pipe.read_to_end(&mut bytes);
+            bytes
+        })
+    }
+    let output = read_to_end(child.stdout.take().unwrap());
+    let errors = read_to_end(child.stderr.take().unwrap());
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if begun.elapsed() > SLOWEST {
@@ -44,7 +46,8 @@ fn run(limit: &str, statement: &str) -> (u64, String) {
         std::thread::sleep(Duration::from_millis(2));
     }
     let status = child.wait().unwrap();
-    let mut output = String::from_utf8_lossy(&reader.join().unwrap()).into_owned();
+    let bytes = [output.join().unwrap(), errors.join().unwrap()].concat();
+    let mut output = String::from_utf8_lossy(&bytes).into_owned();
     if !matches!(status.code(), Some(0 | 1)) {
         output.push_str(&format!("ENDED {status}"));
     }

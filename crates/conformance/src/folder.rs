@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fs::{FileType, Mode};
 
 /// A folder of its own, which goes away with the test.
 pub struct Folder(pub PathBuf);
@@ -34,10 +35,12 @@ impl Folder {
         path.to_string_lossy().into_owned()
     }
 
-    /// Makes a pipe that has a name; returns its path.
+    /// Makes a pipe that has a name; returns its path. No process is started for it: between its fork and its exec, a
+    /// child holds the ends of the pipes of other tests that run meanwhile, so that a writer finds a reader who is gone.
     pub fn pipe(&self, name: &str) -> String {
         let path = self.path(name);
-        assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo runs").success());
+        let mode = Mode::RUSR | Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, mode, 0).expect("a pipe");
         path
     }
 

@@ -1,5 +1,8 @@
 //! What the studies of papers share (binaries `storage_study`, `transfer_study`): a session that measures, and the
 //! line of JSON that each part of a study leaves.
+//!
+//! `Study` holds the session and the settings that differ from run to run; `Times` are those of several runs, of
+//! which a study takes the median, or the mean of the best.
 
 use std::io::Write;
 use std::process::{Command, ExitCode};

@@ -9,6 +9,8 @@ mod grants;
 mod guard;
 #[path = "access/lasting.rs"]
 mod lasting;
+#[path = "access/matrix.rs"]
+mod matrix;
 #[path = "access/policies.rs"]
 mod policies;
 #[path = "access/roles.rs"]

@@ -106,10 +106,11 @@ fn point_queries_get_a_way_to_their_rows() {
     let before = answers(&session, &queries);
     let slow = least(&session, &queries);
     let blocks = ask(&session, "SELECT bytes, blocks, layout FROM quickstep_tables()");
-    // Others may disturb its rounds, and then it proposes nothing; hardly so three times.
-    let advice = (0..3).map(|_| ask(&session, "CALL advise(t, seconds => 20)"));
-    let advice = advice.reduce(|last, next| if proposed(&last).is_some() { last } else { next });
-    let advice = advice.expect("was asked");
+    // Others may disturb its rounds, and then it proposes nothing; hardly so five times.
+    let advice = timing::in_one_of(5, || {
+        let advice = ask(&session, "CALL advise(t, seconds => 20)");
+        if proposed(&advice).is_some() { Ok(advice) } else { Err(shown(&advice)) }
+    });
     // It has changed nothing.
     let still = ask(&session, "SELECT bytes, blocks, layout FROM quickstep_tables()");
     assert_eq!(
@@ -123,8 +124,10 @@ fn point_queries_get_a_way_to_their_rows() {
     assert!(text(&advice, 0, "advice").starts_with("as it is; measured on "), "{told}");
     apply(&session, &text(&advice, row, "statement"));
     assert_eq!(answers(&session, &queries), before);
-    let fast = least(&session, &queries);
-    assert!(fast < slow, "{fast:.2} ms after {slow:.2} ms, with\n{told}");
+    timing::in_one_of(5, || {
+        let fast = least(&session, &queries);
+        timing::met(fast < slow, format!("{fast:.2} ms after {slow:.2} ms, with\n{told}"))
+    });
     // Asked once more, it keeps what it has proposed, or finds a little more; it does not go back.
     let again = ask(&session, "CALL advise(t, seconds => 20)");
     if let Some(row) = proposed(&again) {
@@ -135,6 +138,10 @@ fn point_queries_get_a_way_to_their_rows() {
 
 #[test]
 fn wide_scans_are_not_made_slower() {
+    timing::in_one_of(3, wide_scans_stay_fast);
+}
+
+fn wide_scans_stay_fast() -> Result<(), String> {
     let session = session();
     wide_table(&session, 1_000_000);
     let sums: Vec<String> = (1..8).map(|c| format!("sum(c{c})")).collect();
@@ -148,9 +155,10 @@ fn wide_scans_are_not_made_slower() {
         apply(&session, &text(&advice, row, "statement"));
         assert_eq!(answers(&session, &queries), before);
         let applied = least(&session, &queries);
-        assert!(applied < default * 1.25, "{applied:.2} ms after {default:.2} ms, with\n{told}");
+        timing::met(applied < default * 1.25, format!("{applied:.2} ms after {default:.2} ms, with\n{told}"))
     } else {
         assert!(text(&advice, 0, "advice").starts_with("keep it: "), "{told}");
+        Ok(())
     }
 }
 
@@ -161,9 +169,11 @@ fn what_gains_nothing_is_not_proposed() {
     for n in 0..5 {
         ask(&session, &format!("SELECT b FROM t WHERE a = {n}"));
     }
-    // Nobody notices microseconds.
-    let advice = ask(&session, "CALL advise(t, seconds => 3)");
-    assert_eq!(proposed(&advice), None, "{}", shown(&advice));
+    // Microseconds are not noticed.
+    let advice = timing::in_one_of(5, || {
+        let advice = ask(&session, "CALL advise(t, seconds => 3)");
+        if proposed(&advice).is_none() { Ok(advice) } else { Err(shown(&advice)) }
+    });
     let first = text(&advice, 0, "advice");
     assert!(first.starts_with("keep it: nothing that was tried gains; as it is; measured on 1 of 1 blocks, 2000 of 2000 rows, with 1 of 1 recorded statements, 5 executions"), "{first}");
     assert!(advice.rows() > 5, "{}", shown(&advice));

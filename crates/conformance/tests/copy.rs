@@ -117,7 +117,7 @@ fn errors_name_file_line_column_text_and_cause() {
         ("1,abc,2020-01-01", "line 2", "3 values", "4 columns", SqlState::BadCopyFormat),
     ];
     for (number, (record, line, column, shown, state)) in cases.into_iter().enumerate() {
-        let path = folder.write(&format!("bad{number}.csv"), &format!("id,name,day,price\n{record}\n"));
+        let path = folder.write(&format!("bad{number}.csv"), format!("id,name,day,price\n{record}\n"));
         let error = session.query(&format!("COPY t FROM '{path}'")).expect_err(record);
         assert_eq!(error.state(), state, "{record}: {error}");
         for part in [path.as_str(), line, column, shown] {

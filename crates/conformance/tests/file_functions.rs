@@ -229,3 +229,51 @@ fn texts_in_other_encodings_are_read() {
         assert!(shown.contains(part), "{sql}: {shown}");
     }
 }
+
+#[test]
+fn readers_know_the_types_of_the_catalog() {
+    let (folder, session) = (Folder::new("user_types"), session());
+    let csv = folder.write("lights.csv", "l,n\ngreen,1\nred,2\n,3\n");
+    let json = folder.write("lights.json", r#"{"l": "green", "p": {"a": "red"}, "many": ["red", null]}"#);
+    for statement in ["CREATE TYPE light AS ENUM ('red', 'green')", "CREATE TYPE pair AS STRUCT(a light)"] {
+        session.query(statement).expect(statement);
+    }
+    let columns = format!("read_csv('{csv}', columns => {{'l': 'light', 'n': 'INTEGER'}})");
+    let types = format!("read_csv('{csv}', types => {{'l': 'light'}})");
+    for source in [columns, types] {
+        let text = format!("SELECT l, l < 'green', typeof(l) FROM {source} ORDER BY l");
+        assert_eq!(rows(&session, &text), ["red|true|light", "green|false|light", "NULL|NULL|light"]);
+    }
+    let nested = format!("read_json('{json}', columns => {{'l': 'light', 'p': 'pair', 'many': 'light[]'}})");
+    let text = format!("SELECT l, p.a, many, typeof(p), typeof(many) FROM {nested}");
+    assert_eq!(rows(&session, &text), ["green|red|[red, NULL]|STRUCT(a light)|light[]"]);
+    let wrong = error(
+        &session,
+        &format!("SELECT * FROM read_csv('{csv}', columns => {{'l': 'lamp', 'n': 'INTEGER'}})"),
+    );
+    assert_eq!(wrong.state(), SqlState::UndefinedObject);
+    let other = folder.write("other.csv", "l\nblue\n");
+    let wrong = error(&session, &format!("SELECT * FROM read_csv('{other}', columns => {{'l': 'light'}})"));
+    assert!(wrong.message().contains("blue"), "{wrong}");
+}
+
+#[test]
+fn integers_of_more_digits_than_decimals_have_are_not_written_wrong() {
+    let (folder, session) = (Folder::new("wide"), session());
+    let greatest = "170141183460469231731687303715884105727";
+    for format in ["parquet", "arrow"] {
+        let path = folder.path(&format!("wide.{format}"));
+        let copy = |value: &str| format!("COPY (SELECT {value} AS f) TO '{path}' (FORMAT {format})");
+        for value in [format!("{greatest}::HUGEINT"), format!("[NULL, -{greatest}::HUGEINT]")] {
+            let wrong = error(&session, &copy(&value));
+            assert!(wrong.message().contains("more than 38 digits"), "{wrong}");
+        }
+        let fits = "9".repeat(38);
+        session.query(&copy(&format!("-'{fits}'::HUGEINT"))).expect("38 digits");
+        assert_eq!(rows(&session, &format!("SELECT f FROM '{path}'")), [format!("-{fits}")]);
+        session.query(&copy(&format!("'{greatest}'"))).expect("a text");
+        session.query("CREATE OR REPLACE TABLE t (f HUGEINT)").expect("a table");
+        session.query(&format!("COPY t FROM '{path}' (FORMAT {format})")).expect("texts are read");
+        assert_eq!(rows(&session, "SELECT f FROM t"), [greatest]);
+    }
+}

@@ -246,6 +246,52 @@ fn what_is_asked_twice_of_a_file_is_read_once() {
     }
 }
 
+/// A common table expression that is named twice runs once where that costs less, and is written out where predicates
+/// make its copies smaller, or where it costs next to nothing.
+#[test]
+fn what_is_dear_and_named_twice_runs_once() {
+    let session = session();
+    session
+        .query("CREATE TABLE t AS SELECT i AS k, i % 500 AS g, 'text ' || i AS s FROM range(20000) AS r(i)")
+        .expect("a table");
+    let scans = |query: &str| {
+        let plan = rows(&session, &format!("EXPLAIN {query}"));
+        plan.iter().filter(|row| row[0].as_text().is_some_and(|line| line.contains("TableScan t"))).count()
+    };
+    let dear = [
+        ("a window", "SELECT k, row_number() OVER (PARTITION BY g ORDER BY s) AS n FROM t"),
+        ("the first rows", "SELECT k, k % 7 AS n FROM t ORDER BY s LIMIT 50"),
+        ("a function", "SELECT k, length(regexp_replace(md5(s), '[a-f]', '', 'g')) AS n FROM t"),
+    ];
+    for (name, query) in dear {
+        let twice = format!("WITH q AS ({query}) SELECT count(*), sum(a.n) FROM q a JOIN q b ON a.k = b.k");
+        assert_eq!(scans(&twice), 1, "{name}");
+        let once = rows(&session, &twice);
+        session.query("SET common_subplans = off").expect("a switch");
+        assert_eq!(scans(&twice), 2, "{name}");
+        assert_eq!(rows(&session, &twice), once, "{name}");
+        session.query("SET common_subplans = on").expect("a switch");
+    }
+    // The ranks of one aggregation are read twice as they are, and once with a mean beside them: the rows are grouped once.
+    let ranks = "WITH v AS (SELECT g, count(*) AS c, rank() OVER (PARTITION BY g % 10 ORDER BY g) AS r, \
+                 avg(count(*)) OVER (PARTITION BY g % 10) AS a FROM t GROUP BY g) \
+                 SELECT x.g, x.a, y.c, z.c FROM v x, v y, v z WHERE x.g % 10 = y.g % 10 AND x.g % 10 = z.g % 10 \
+                 AND x.r = y.r + 1 AND x.r = z.r - 1 AND x.a > 0 ORDER BY x.g";
+    assert_eq!(scans(ranks), 1, "an aggregation that occurs more often than what holds it");
+    let once = rows(&session, ranks);
+    session.query("SET common_subplans = off").expect("a switch");
+    assert_eq!(rows(&session, ranks), once);
+    session.query("SET common_subplans = on").expect("a switch");
+    // Each copy reads few rows of the table; a plain copy costs as much as what is kept.
+    let function = dear[2].1;
+    let few = format!(
+        "WITH q AS ({function}) SELECT a.n, b.n FROM q a, q b WHERE a.k = 7 AND b.k BETWEEN 10 AND 12"
+    );
+    assert_eq!(scans(&few), 2, "predicates reach the copies");
+    let plain = "WITH q AS (SELECT k, g FROM t) SELECT count(*) FROM q a JOIN q b ON a.k = b.g";
+    assert_eq!(scans(plain), 2, "a plain table");
+}
+
 /// Damage to compressed text: rows or an error, and soon.
 #[test]
 fn damaged_compressed_text_is_endured() {

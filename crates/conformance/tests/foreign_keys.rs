@@ -11,7 +11,7 @@ type Row = Vec<Option<i64>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
-    NoAction,
+    Nothing,
     Restrict,
     Cascade,
     SetNull,
@@ -19,7 +19,7 @@ enum Action {
 }
 
 const ACTIONS: [(Action, &str); 5] = [
-    (Action::NoAction, "NO ACTION"),
+    (Action::Nothing, "NO ACTION"),
     (Action::Restrict, "RESTRICT"),
     (Action::Cascade, "CASCADE"),
     (Action::SetNull, "SET NULL"),
@@ -127,7 +127,7 @@ impl Rows {
                     let (child, own, ..) = key.place;
                     let default = TABLES[child].defaults[own];
                     let value = |new: Option<i64>| match action(key) {
-                        Action::NoAction | Action::Restrict => None,
+                        Action::Nothing | Action::Restrict => None,
                         Action::Cascade if !updated => Some(None),
                         Action::Cascade => Some(Some(new)),
                         Action::SetNull => Some(Some(None)),

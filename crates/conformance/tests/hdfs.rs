@@ -219,7 +219,7 @@ fn what_is_wrong_is_said() {
     let nobody = "SELECT * FROM 'hdfs://127.0.0.1:1/data/all.parquet'";
     let begun = Instant::now();
     check(nobody, SqlState::IoError, "refused", "name node's address");
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     let unknown = "SELECT * FROM 'hdfs://no-such-service/data/all.parquet'";
     let error = place.error(unknown);
     assert!(error.message().contains("hdfs://no-such-service"), "{error}");
@@ -250,24 +250,25 @@ fn what_is_wrong_is_said() {
 fn nodes_that_do_not_answer_are_given_up() {
     let place = Place::with_files("late");
     let file = format!("SELECT count(*), max(long) FROM '{}/data/all.parquet'", place.address);
-    let within = |seconds: f64, state: SqlState, what: &str| {
+    // A node that hangs answers after half a minute.
+    let soon = |state: SqlState, what: &str| {
         let begun = Instant::now();
         let error = place.error(&file);
         assert_eq!(error.state(), state, "{error:?}");
         assert!(error.message().contains(what), "{error}");
-        assert!(begun.elapsed() < Duration::from_secs_f64(seconds), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     };
     place.run("SET statement_timeout = '300ms'");
     place.cluster.state().name_node = Fault::Hangs;
-    within(2.0, SqlState::QueryCanceled, "timeout");
+    soon(SqlState::QueryCanceled, "timeout");
     place.cluster.state().name_node = Fault::None;
     place.cluster.state().data_nodes = [Fault::Hangs; 2];
-    within(2.0, SqlState::QueryCanceled, "timeout");
+    soon(SqlState::QueryCanceled, "timeout");
     place.run("RESET statement_timeout");
     place.run("SET http_timeout = 1");
     let begun = Instant::now();
     let error = place.error(&file);
-    assert!(error.message().contains("timed out") && begun.elapsed() < Duration::from_secs(15), "{error}");
+    assert!(error.message().contains("timed out") && begun.elapsed() < Duration::from_secs(25), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("http_timeout")), "{error:?}");
     place.run("SET http_timeout = 20");
     place.cluster.state().data_nodes = Default::default();

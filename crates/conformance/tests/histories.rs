@@ -64,114 +64,167 @@ enum Anomaly {
 
 /// The anomalies of a history.
 fn anomalies(history: &History) -> BTreeSet<Anomaly> {
-    let mut found = BTreeSet::new();
-    let mut writer: HashMap<i64, usize> = HashMap::new();
-    for (at, transaction) in history.transactions.iter().enumerate() {
-        for operation in &transaction.operations {
-            if let Operation::Append(_, value) = operation {
-                writer.insert(*value, at);
+    let mut check = Check::new(history);
+    check.versions();
+    for at in 0..history.transactions.len() {
+        check.transaction(at);
+    }
+    check.cycles();
+    check.found
+}
+
+/// A history that is looked through: who wrote which value, what depends on what, and the anomalies found so far.
+struct Check<'h> {
+    history: &'h History,
+    writer: HashMap<i64, usize>,
+    edges: BTreeSet<(usize, usize, Edge)>,
+    found: BTreeSet<Anomaly>,
+}
+
+/// What a transaction saw of others by key, and what it appended itself.
+#[derive(Default)]
+struct Seen {
+    own: HashMap<Key, Vec<i64>>,
+    before: HashMap<Key, Vec<i64>>,
+}
+
+impl<'h> Check<'h> {
+    fn new(history: &'h History) -> Self {
+        let mut writer: HashMap<i64, usize> = HashMap::new();
+        for (at, transaction) in history.transactions.iter().enumerate() {
+            for operation in &transaction.operations {
+                if let Operation::Append(_, value) = operation {
+                    writer.insert(*value, at);
+                }
             }
         }
+        Check { history, writer, edges: BTreeSet::new(), found: BTreeSet::new() }
     }
-    let committed = |at: usize| history.transactions[at].committed;
-    for values in history.last.values() {
-        if values.iter().any(|v| writer.get(v).is_none_or(|at| !committed(*at))) {
-            found.insert(Anomaly::G1a);
-        }
+
+    fn committed(&self, at: usize) -> bool {
+        self.history.transactions[at].committed
     }
-    let mut edges: BTreeSet<(usize, usize, Edge)> = BTreeSet::new();
-    for values in history.last.values() {
-        for pair in values.windows(2) {
-            if let (Some(a), Some(b)) = (writer.get(&pair[0]), writer.get(&pair[1])) {
-                if a != b {
-                    edges.insert((*a, *b, Edge::Ww));
+
+    /// A key's list at the end.
+    fn last(&self, key: Key) -> &'h [i64] {
+        self.history.last.get(&key).map_or(&[][..], Vec::as_slice)
+    }
+
+    /// The lists at the end: values of what was rolled back, and the order in which transactions wrote.
+    fn versions(&mut self) {
+        for values in self.history.last.values() {
+            if values.iter().any(|v| self.writer.get(v).is_none_or(|at| !self.committed(*at))) {
+                self.found.insert(Anomaly::G1a);
+            }
+            for pair in values.windows(2) {
+                if let (Some(a), Some(b)) = (self.writer.get(&pair[0]), self.writer.get(&pair[1]))
+                    && a != b
+                {
+                    self.edges.insert((*a, *b, Edge::Ww));
                 }
             }
         }
     }
-    for (at, transaction) in history.transactions.iter().enumerate() {
-        let mut own: HashMap<Key, Vec<i64>> = HashMap::new();
-        let mut before: HashMap<Key, Vec<i64>> = HashMap::new();
-        for operation in &transaction.operations {
+
+    /// One transaction: its reads beside each other, beside the lists at the end, and whether its appends are kept.
+    fn transaction(&mut self, at: usize) {
+        let seen = self.reads(at);
+        for (key, values) in &seen.before {
+            self.read(at, values, self.last(*key), seen.own.get(key));
+        }
+        let kept = |(key, values): (&Key, &Vec<i64>)| values.iter().all(|v| self.last(*key).contains(v));
+        if self.committed(at) && !seen.own.iter().all(kept) {
+            self.found.insert(Anomaly::LostUpdate);
+        }
+    }
+
+    /// What the transaction read, without its own appends, which are at the end of what it reads.
+    fn reads(&mut self, at: usize) -> Seen {
+        let Seen { mut own, mut before } = Seen::default();
+        for operation in &self.history.transactions[at].operations {
             match operation {
                 Operation::Append(key, value) => own.entry(*key).or_default().push(*value),
                 Operation::Read(key, seen) => {
                     let mine = own.get(key).map_or(&[][..], Vec::as_slice);
                     let Some(others) = seen.strip_suffix(mine) else {
-                        found.insert(Anomaly::Unrepeatable);
+                        self.found.insert(Anomaly::Unrepeatable);
                         continue;
                     };
                     if before.insert(*key, others.to_vec()).is_some_and(|known| known != others) {
-                        found.insert(Anomaly::Unrepeatable);
+                        self.found.insert(Anomaly::Unrepeatable);
                     }
                 }
             }
         }
-        for (key, seen) in &before {
-            if seen.iter().any(|v| writer.get(v).is_none_or(|w| *w != at && !committed(*w))) {
-                found.insert(Anomaly::G1a);
-                continue;
-            }
-            let last = history.last.get(key).map_or(&[][..], Vec::as_slice);
-            if !last.starts_with(seen) {
-                // A list that is no prefix of the last one: an append is lost.
-                found.insert(Anomaly::Incompatible);
-                continue;
-            }
-            if let Some(value) = seen.last() {
-                let by = writer[value];
-                if by != at {
-                    edges.insert((by, at, Edge::Wr));
-                    let next = last.get(seen.len()).and_then(|v| writer.get(v));
-                    if next == Some(&by) {
-                        found.insert(Anomaly::G1b);
-                    }
-                }
-            }
-            if !transaction.committed {
-                continue;
-            }
-            if let Some(next) = last.get(seen.len()).and_then(|v| writer.get(v)) {
-                if *next != at {
-                    edges.insert((at, *next, Edge::Rw));
-                }
-            }
-            if let Some(first) = own.get(key).and_then(|values| values.first()) {
-                if last.iter().position(|v| v == first) != Some(seen.len()) {
-                    found.insert(Anomaly::LostUpdate);
+        Seen { own, before }
+    }
+
+    /// What a transaction saw of a key, beside the key's list at the end.
+    fn read(&mut self, at: usize, seen: &[i64], last: &[i64], own: Option<&Vec<i64>>) {
+        let writer = &self.writer;
+        if seen.iter().any(|v| writer.get(v).is_none_or(|w| *w != at && !self.committed(*w))) {
+            self.found.insert(Anomaly::G1a);
+            return;
+        }
+        if !last.starts_with(seen) {
+            // A list that is no prefix of the last one: an append is lost.
+            self.found.insert(Anomaly::Incompatible);
+            return;
+        }
+        if let Some(value) = seen.last() {
+            let by = writer[value];
+            if by != at {
+                self.edges.insert((by, at, Edge::Wr));
+                let next = last.get(seen.len()).and_then(|v| writer.get(v));
+                if next == Some(&by) {
+                    self.found.insert(Anomaly::G1b);
                 }
             }
         }
-        if transaction.committed {
-            let kept = |(key, values): (&Key, &Vec<i64>)| {
-                let last = history.last.get(key).map_or(&[][..], Vec::as_slice);
-                values.iter().all(|v| last.contains(v))
-            };
-            if !own.iter().all(kept) {
-                found.insert(Anomaly::LostUpdate);
-            }
+        if !self.committed(at) {
+            return;
+        }
+        if let Some(next) = last.get(seen.len()).and_then(|v| writer.get(v))
+            && *next != at
+        {
+            self.edges.insert((at, *next, Edge::Rw));
+        }
+        if let Some(first) = own.and_then(|values| values.first())
+            && last.iter().position(|v| v == first) != Some(seen.len())
+        {
+            self.found.insert(Anomaly::LostUpdate);
         }
     }
-    edges.retain(|(from, to, _)| committed(*from) && committed(*to));
-    let only = |kinds: &[Edge]| -> Vec<(usize, usize)> {
-        edges.iter().filter(|(_, _, kind)| kinds.contains(kind)).map(|(from, to, _)| (*from, *to)).collect()
-    };
-    let count = history.transactions.len();
-    let (ww, depends) = (only(&[Edge::Ww]), only(&[Edge::Ww, Edge::Wr]));
-    if has_cycle(count, &ww) {
-        found.insert(Anomaly::G0);
+
+    /// Cycles of what committed transactions depend on.
+    fn cycles(&mut self) {
+        let Check { history, edges, found, .. } = self;
+        edges.retain(|(from, to, _)| {
+            history.transactions[*from].committed && history.transactions[*to].committed
+        });
+        let only = |kinds: &[Edge]| -> Vec<(usize, usize)> {
+            edges
+                .iter()
+                .filter(|(_, _, kind)| kinds.contains(kind))
+                .map(|(from, to, _)| (*from, *to))
+                .collect()
+        };
+        let count = history.transactions.len();
+        let (ww, depends) = (only(&[Edge::Ww]), only(&[Edge::Ww, Edge::Wr]));
+        if has_cycle(count, &ww) {
+            found.insert(Anomaly::G0);
+        }
+        if has_cycle(count, &depends) {
+            found.insert(Anomaly::G1c);
+        }
+        let reach = reachable(count, &depends);
+        if edges.iter().any(|(from, to, kind)| *kind == Edge::Rw && reach[*to].contains(from)) {
+            found.insert(Anomaly::GSingle);
+        }
+        if has_cycle(count, &only(&[Edge::Ww, Edge::Wr, Edge::Rw])) {
+            found.insert(Anomaly::G2);
+        }
     }
-    if has_cycle(count, &depends) {
-        found.insert(Anomaly::G1c);
-    }
-    let reach = reachable(count, &depends);
-    if edges.iter().any(|(from, to, kind)| *kind == Edge::Rw && reach[*to].contains(from)) {
-        found.insert(Anomaly::GSingle);
-    }
-    if has_cycle(count, &only(&[Edge::Ww, Edge::Wr, Edge::Rw])) {
-        found.insert(Anomaly::G2);
-    }
-    found
 }
 
 /// By transaction, those that are reached over the edges; itself only over a cycle.

@@ -241,9 +241,34 @@ fn every_place_that_is_slow_can_be_interrupted() {
 
 /// Statements that are slow by themselves, or refused: by what, and the text.
 fn slow(folder: &Folder) -> Vec<(&'static str, String)> {
-    let many = |count: usize, each: &dyn Fn(usize) -> String, between: &str| {
-        (0..count).map(each).collect::<Vec<_>>().join(between)
-    };
+    [long_texts(), slow_calls(), slow_operators(), slow_files(folder)].concat()
+}
+
+/// So many pieces of a text.
+fn many(count: usize, each: &dyn Fn(usize) -> String, between: &str) -> String {
+    (0..count).map(each).collect::<Vec<_>>().join(between)
+}
+
+/// A join of so many tables, each with each.
+fn joins(count: usize) -> String {
+    let tables = many(count, &|at| format!("numbers t{at}"), ", ");
+    let conditions = many(
+        count * (count - 1) / 2,
+        &|at| {
+            let (mut a, mut left) = (0, at);
+            while left >= count - 1 - a {
+                left -= count - 1 - a;
+                a += 1;
+            }
+            format!("t{a}.i = t{}.i + {}", a + 1 + left, at % 3)
+        },
+        " AND ",
+    );
+    format!("SELECT count(*) FROM {tables} WHERE {conditions}")
+}
+
+/// Texts that take long to read, bind or plan.
+fn long_texts() -> Vec<(&'static str, String)> {
     let nested = |open: &str, inner: &str, close: &str, count: usize| {
         format!("SELECT {}{inner}{}", open.repeat(count), close.repeat(count))
     };
@@ -259,22 +284,6 @@ fn slow(folder: &Folder) -> Vec<(&'static str, String)> {
         },
         ", ",
     );
-    let joins = |count: usize| {
-        let tables = many(count, &|at| format!("numbers t{at}"), ", ");
-        let conditions = many(
-            count * (count - 1) / 2,
-            &|at| {
-                let (mut a, mut left) = (0, at);
-                while left >= count - 1 - a {
-                    left -= count - 1 - a;
-                    a += 1;
-                }
-                format!("t{a}.i = t{}.i + {}", a + 1 + left, at % 3)
-            },
-            " AND ",
-        );
-        format!("SELECT count(*) FROM {tables} WHERE {conditions}")
-    };
     vec![
         ("nested casts", format!("SELECT {casts}")),
         ("casts between kinds", "SELECT CAST({'a': [1, 2]} AS MAP(TEXT, TEXT[]))".into()),
@@ -295,10 +304,16 @@ fn slow(folder: &Folder) -> Vec<(&'static str, String)> {
         ),
         (
             "a large IN list",
-            format!("SELECT count(*) FROM numbers WHERE i IN ({})", many(200_000, &|at| at.to_string(), ", ")),
+            format!(
+                "SELECT count(*) FROM numbers WHERE i IN ({})",
+                many(200_000, &|at| at.to_string(), ", ")
+            ),
         ),
         ("many rows", format!("VALUES {}", many(200_000, &|at| format!("({at}, 'x{at}')"), ", "))),
-        ("many columns", format!("SELECT {} FROM few", many(2_000, &|at| format!("i + {at} AS c{at}"), ", "))),
+        (
+            "many columns",
+            format!("SELECT {} FROM few", many(2_000, &|at| format!("i + {at} AS c{at}"), ", ")),
+        ),
         ("many statements", many(20_000, &|at| format!("SELECT {at}"), ";")),
         ("a long text", format!("SELECT length('{}')", "words and more ".repeat(100_000))),
         ("CTEs that use each other twice", format!("WITH {chain} SELECT * FROM c39")),
@@ -307,8 +322,16 @@ fn slow(folder: &Folder) -> Vec<(&'static str, String)> {
         ("a join of twenty, each with each", joins(20)),
         (
             "subqueries in subqueries",
-            (0..60).fold("SELECT 1".to_owned(), |inner, _| format!("SELECT count(*) FROM few WHERE i > ({inner})")),
+            (0..60).fold("SELECT 1".to_owned(), |inner, _| {
+                format!("SELECT count(*) FROM few WHERE i > ({inner})")
+            }),
         ),
+    ]
+}
+
+/// Functions that take long for a row.
+fn slow_calls() -> Vec<(&'static str, String)> {
+    vec![
         ("a series in a scalar place", "SELECT (SELECT sum(i) FROM generate_series(1, 1000000000000) g(i))".into()),
         ("a list of a series", "SELECT len(range(1, 4000000)), list_sort(range(1, 4000000))[1]".into()),
         ("a list sorted", "SELECT list_sort(list_transform(range(1, 300000), x -> md5(x::text)))[1]".into()),
@@ -335,10 +358,17 @@ fn slow(folder: &Folder) -> Vec<(&'static str, String)> {
             "SELECT damerau_levenshtein(repeat('ab', 4000) || i, repeat('ba', 4000)) FROM numbers".into()
         }),
         ("likeness", "SELECT jaro_similarity(repeat('ab', 40000), repeat('cd', 40000))".into()),
+    ]
+}
+
+/// Joins, sorts, aggregates, windows, recursions and changes of many rows.
+fn slow_operators() -> Vec<(&'static str, String)> {
+    vec![
         ("a cross join", "SELECT count(*), sum(a.i * b.i) FROM numbers a, numbers b WHERE a.t < b.t".into()),
         ("a cross join, grouped", "SELECT a.k, b.k, count(*) FROM numbers a, numbers b GROUP BY 1, 2".into()),
         ("a sort of computed text", {
-            "SELECT md5(i::text) || repeat('x', 80) AS s FROM generate_series(1, 30000000) g(i) ORDER BY s".into()
+            "SELECT md5(i::text) || repeat('x', 80) AS s FROM generate_series(1, 30000000) g(i) ORDER BY s"
+                .into()
         }),
         ("texts put together", {
             "SELECT length(string_agg(md5(a.t), ',' ORDER BY md5(a.t) DESC)) FROM numbers a, few b".into()
@@ -357,7 +387,8 @@ fn slow(folder: &Folder) -> Vec<(&'static str, String)> {
                 .into()
         }),
         ("medians of frames", {
-            "SELECT sum(s) FROM (SELECT median(k) OVER (ORDER BY i ROWS 5000 PRECEDING) AS s FROM numbers) q".into()
+            "SELECT sum(s) FROM (SELECT median(k) OVER (ORDER BY i ROWS 5000 PRECEDING) AS s FROM numbers) q"
+                .into()
         }),
         ("a recursion", {
             "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r".into()
@@ -377,10 +408,27 @@ fn slow(folder: &Folder) -> Vec<(&'static str, String)> {
         ("lists unnested", "SELECT count(*) FROM numbers, unnest(range(1, 20000)) u(x)".into()),
         ("a table made", "CREATE TABLE made AS SELECT a.t, b.i FROM numbers a, few b".into()),
         ("rows changed", "UPDATE numbers SET t = (SELECT max(b.t || numbers.i) FROM numbers b)".into()),
-        ("rows deleted", "DELETE FROM numbers WHERE i IN (SELECT a.i * b.i FROM numbers a, numbers b)".into()),
-        ("a file written", format!("COPY (SELECT a.*, b.i AS j FROM numbers a, few b) TO '{}'", folder.path("w.csv"))),
+        (
+            "rows deleted",
+            "DELETE FROM numbers WHERE i IN (SELECT a.i * b.i FROM numbers a, numbers b)".into(),
+        ),
+        ("a pivot", "PIVOT numbers ON k USING count(*)".into()),
+        ("a summary", "SUMMARIZE SELECT a.*, b.i AS j FROM numbers a, few b".into()),
+    ]
+}
+
+/// Files read and written.
+fn slow_files(folder: &Folder) -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "a file written",
+            format!("COPY (SELECT a.*, b.i AS j FROM numbers a, few b) TO '{}'", folder.path("w.csv")),
+        ),
         ("a packed file written", {
-            format!("COPY (SELECT a.*, b.i AS j FROM numbers a, few b) TO '{}' (COMPRESSION gzip)", folder.path("w.csv.gz"))
+            format!(
+                "COPY (SELECT a.*, b.i AS j FROM numbers a, few b) TO '{}' (COMPRESSION gzip)",
+                folder.path("w.csv.gz")
+            )
         }),
         ("a Parquet file written", {
             format!("COPY (SELECT a.*, b.i AS j FROM numbers a, few b) TO '{}'", folder.path("w.parquet"))
@@ -398,8 +446,6 @@ fn slow(folder: &Folder) -> Vec<(&'static str, String)> {
         }),
         ("a packed file read", format!("SELECT count(*) FROM '{}'", folder.path("large.csv.gz"))),
         ("many files", format!("SELECT count(*) FROM '{}'", folder.path("many/*.csv"))),
-        ("a pivot", "PIVOT numbers ON k USING count(*)".into()),
-        ("a summary", "SUMMARIZE SELECT a.*, b.i AS j FROM numbers a, few b".into()),
     ]
 }
 
@@ -407,9 +453,7 @@ fn slow(folder: &Folder) -> Vec<(&'static str, String)> {
 fn statements_that_are_slow_by_themselves_can_be_interrupted() {
     let _alone = ALONE.lock();
     let (session, folder) = (session(), Folder::new("slow"));
-    assert!(
-        std::process::Command::new("mkfifo").arg(folder.path("pipe.csv")).status().expect("runs").success()
-    );
+    folder.pipe("pipe.csv");
     session
         .query(&format!(
             "COPY (SELECT a.*, b.i AS j FROM numbers a, few b LIMIT 1000000) TO '{}'",
@@ -459,6 +503,19 @@ fn statements_that_are_slow_by_themselves_can_be_interrupted() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Its id, once the long statement of `waiting_for_others_can_be_interrupted` runs.
+fn until_it_runs(other: &Session) -> i64 {
+    let running = "SELECT id FROM quickstep_queries WHERE query LIKE 'SELECT count(*) FROM numbers a%' \
+                   AND state = 'running'";
+    let mut id = None;
+    timing::until("the statement runs", || {
+        let found = other.query(running).expect("answers");
+        id = (found.rows() > 0).then(|| found.value(0, 0).as_i64().expect("is a number"));
+        id.is_some()
+    });
+    id.expect("was found")
+}
+
 #[test]
 fn waiting_for_others_can_be_interrupted() {
     let _alone = ALONE.lock();
@@ -469,7 +526,7 @@ fn waiting_for_others_can_be_interrupted() {
     one.query("SET active_queries = 1").expect("sets");
     std::thread::scope(|scope| {
         let holder = scope.spawn(|| one.query(long));
-        std::thread::sleep(Duration::from_millis(100));
+        until_it_runs(&other);
         let late = (0..3).filter_map(|_| interrupted(&other, long, Duration::from_millis(50))).collect();
         judge("waiting for a place, by a signal", late);
         let late = (0..3).filter_map(|_| timed_out(&other, long, Duration::from_millis(50))).collect();
@@ -479,32 +536,49 @@ fn waiting_for_others_can_be_interrupted() {
     });
     one.query("RESET active_queries").expect("resets");
     // A statement that is paused.
-    std::thread::scope(|scope| {
-        let paused = scope.spawn(|| one.query(long));
-        std::thread::sleep(Duration::from_millis(100));
-        let found = other
-            .query("SELECT id FROM quickstep_queries WHERE query LIKE 'SELECT count(*) FROM numbers a%'");
-        let id = found.expect("is seen").value(0, 0);
-        other.query(&format!("PAUSE QUERY {}", id.as_i64().expect("is a number"))).expect("pauses");
-        std::thread::sleep(Duration::from_millis(100));
-        let raised = Instant::now();
-        one.interrupt();
-        assert_eq!(paused.join().expect("ends").expect_err("is stopped").state(), SqlState::QueryCanceled);
-        judge("paused", vec![raised.elapsed()]);
+    let paused = [(); 3].map(|()| {
+        std::thread::scope(|scope| {
+            let paused = scope.spawn(|| one.query(long));
+            let id = until_it_runs(&other);
+            other.query(&format!("PAUSE QUERY {id}")).expect("pauses");
+            std::thread::sleep(Duration::from_millis(100));
+            let raised = Instant::now();
+            one.interrupt();
+            assert_eq!(
+                paused.join().expect("ends").expect_err("is stopped").state(),
+                SqlState::QueryCanceled
+            );
+            raised.elapsed()
+        })
     });
-    // A statement behind another one of the same block.
-    one.query("BEGIN").expect("begins");
-    std::thread::scope(|scope| {
-        let [first, second] = [0, 1].map(|_| scope.spawn(|| one.query(long)));
-        std::thread::sleep(Duration::from_millis(150));
-        let raised = Instant::now();
-        one.interrupt();
-        for statement in [first, second] {
-            assert!(statement.join().expect("ends").is_err());
-        }
-        judge("two statements of a block", vec![raised.elapsed()]);
+    judge("paused", paused.to_vec());
+    // A statement behind another one of the same block. One that has not begun by the time of the signal needs another, and
+    // says nothing.
+    timing::in_one_of(10, || {
+        one.query("BEGIN").expect("begins");
+        let (signals, late) = std::thread::scope(|scope| {
+            let statements = [0, 1].map(|_| scope.spawn(|| one.query(long)));
+            until_it_runs(&other);
+            std::thread::sleep(Duration::from_millis(150));
+            let (raised, mut signals) = (Instant::now(), 0);
+            while !statements.iter().all(|statement| statement.is_finished()) {
+                one.interrupt();
+                signals += 1;
+                let signalled = Instant::now();
+                while signalled.elapsed() < soon()
+                    && !statements.iter().all(|statement| statement.is_finished())
+                {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            for statement in statements {
+                assert!(statement.join().expect("ends").is_err());
+            }
+            (signals, raised.elapsed())
+        });
+        one.query("ROLLBACK").expect("ends");
+        timing::met(signals == 1, format!("two statements of a block: {signals} signals, {late:?}"))
     });
-    one.query("ROLLBACK").expect("ends");
     is_as_before(&one, "waits");
 }
 
@@ -516,21 +590,23 @@ fn streams_and_hosts_can_be_interrupted() {
     let _alone = ALONE.lock();
     let session = session();
     // Rows that are not read: the queue is full, and the query waits.
-    let mut stream = session.stream("SELECT a.t, b.i FROM numbers a, few b").expect("begins");
-    stream.next_batch().expect("has rows");
-    std::thread::sleep(Duration::from_millis(100));
-    session.interrupt();
-    let raised = Instant::now();
-    let error = loop {
-        match stream.next_batch() {
-            Ok(Some(_)) => {}
-            Ok(None) => panic!("the stream ended"),
-            Err(error) => break error,
-        }
-    };
-    judge("a stream", vec![raised.elapsed()]);
-    assert_eq!(error.state(), SqlState::QueryCanceled);
-    drop(stream);
+    let late = [(); 3].map(|()| {
+        let mut stream = session.stream("SELECT a.t, b.i FROM numbers a, few b").expect("begins");
+        stream.next_batch().expect("has rows");
+        std::thread::sleep(Duration::from_millis(100));
+        session.interrupt();
+        let raised = Instant::now();
+        let error = loop {
+            match stream.next_batch() {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the stream ended"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.state(), SqlState::QueryCanceled);
+        raised.elapsed()
+    });
+    judge("a stream", late.to_vec());
     is_as_before(&session, "a stream");
     // The host's tick ends planning, on whatever thread that is: the text is long enough for one of its own.
     let stop = Arc::new(AtomicBool::new(false));
@@ -554,7 +630,8 @@ fn streams_and_hosts_can_be_interrupted() {
             let raised = raiser.join().expect("raises");
             if let Err(error) = outcome {
                 assert_eq!(error.state(), SqlState::QueryCanceled, "{place:?}: {error}");
-                judge(&format!("{place:?} by the host"), vec![ended.saturating_duration_since(raised)]);
+                let late = ended.saturating_duration_since(raised);
+                assert!(late < soon() * AT_LAST, "{place:?} by the host: {late:?}");
             } else {
                 assert!(matches!(place, Place::Scan | Place::BindQuery), "{place:?} is not noticed");
             }
@@ -591,6 +668,7 @@ fn an_index_that_was_interrupted_is_not_there() {
     let _alone = ALONE.lock();
     let session = session();
     let cancel = session.cancel_token();
+    let mut all = Vec::new();
     for _ in 0..5 {
         cancel.delay(Some((Place::Verify, Duration::from_millis(15))));
         let late = interrupted_at(
@@ -601,9 +679,10 @@ fn an_index_that_was_interrupted_is_not_there() {
         );
         assert!(cancel.passed() > 0, "building an index does not ask");
         cancel.delay(None);
-        judge("an index", vec![late.expect("is over by itself")]);
+        all.push(late.expect("is over by itself"));
         is_as_before(&session, "an index");
     }
+    judge("an index", all);
     session.query("CREATE INDEX made_index ON blocks (k)").expect("is free");
     let found = session.query("SELECT count(*) FROM blocks WHERE k = 7").expect("uses it");
     assert_eq!(found.value(0, 0), Value::I64(300));

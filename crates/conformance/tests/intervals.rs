@@ -75,11 +75,21 @@ fn exported_databases_come_back() {
     for format in ["parquet", "csv"] {
         let folder = Folder::new(format);
         let session = filled();
+        // Parquet's type has neither of these.
+        for statement in [
+            "INSERT INTO spans (k, i, d) VALUES (90, INTERVAL '-1 month 2 days', INTERVAL '-00:00:01')",
+            "INSERT INTO spans (k, i) VALUES (91, INTERVAL '00:00:00.000001')",
+            "CREATE TABLE nested AS SELECT [INTERVAL '-1 day', NULL] AS l, {'i': INTERVAL '-1 month'} AS s",
+        ] {
+            session.query(statement).expect(statement);
+        }
+        let nested = texts(&session, "SELECT l, s FROM nested");
         let before = texts(&session, "SELECT k, i, d, m FROM spans ORDER BY k");
         session.query(&format!("EXPORT DATABASE '{}' (FORMAT {format})", folder.path("out"))).expect(format);
         let other = self::session();
         other.query(&format!("IMPORT DATABASE '{}'", folder.path("out"))).expect(format);
         assert_eq!(texts(&other, "SELECT k, i, d, m FROM spans ORDER BY k"), before, "{format}");
+        assert_eq!(texts(&other, "SELECT l, s FROM nested"), nested, "{format}");
     }
 }
 

@@ -101,6 +101,7 @@ fn cases() -> Vec<Case> {
         fills("a INTEGER", beside(INTEGER, csv("ignore_errors", BAD, "true", "'maybe'"))),
         fills("a INTEGER", beside(INTEGER, csv("store_rejects", BAD, "true", "'maybe'"))),
         fills("a INTEGER", beside(INTEGER, csv("rejects_table", BAD, "'bad'", "''"))),
+        fills("a INTEGER", beside(INTEGER, csv("rejects_scan", BAD, "'scans'", "''"))),
         csv("sample_size", BAD, "2", "0"),
         csv("files_to_sniff", &[("1.csv", "a\n1\n"), ("2.csv", "a\nx\n")], "1", "0"),
         fills(TEXTS, csv("max_line_size", &[("f.csv", "a,b\n1,xxxxxxxxxx\n")], "8", "0")),
@@ -109,6 +110,8 @@ fn cases() -> Vec<Case> {
         csv("columns", PLAIN, "{'x': 'TEXT', 'y': 'INTEGER'}", "['INTEGER']"),
         csv("types", PLAIN, "{'b': 'DOUBLE'}", "['NONSENSE']"),
         csv("names", PLAIN, "['x']", "['x', 'y', 'z']"),
+        csv("auto_type_candidates", PLAIN, "['VARCHAR']", "['NONSENSE']"),
+        csv("normalize_names", &[("f.csv", "A b,C\n1,2\n")], "true", "'maybe'"),
         csv("union_by_name", &[("1.csv", "a,b\n1,2\n"), ("2.csv", "b,c\n1,2\n")], "true", "'maybe'"),
         csv("hive_partitioning", FOLDER, "false", "'maybe'"),
         csv("hive_types", FOLDER, "{'y': 'TEXT'}", "['TEXT']"),
@@ -121,6 +124,7 @@ fn cases() -> Vec<Case> {
         fills("a INTEGER", beside(INTEGER, json("ignore_errors", BAD_JSON, "true", "'maybe'"))),
         fills("a INTEGER", beside(INTEGER, json("store_rejects", BAD_JSON, "true", "'maybe'"))),
         fills("a INTEGER", beside(INTEGER, json("rejects_table", BAD_JSON, "'bad'", "''"))),
+        fills("a INTEGER", beside(INTEGER, json("rejects_scan", BAD_JSON, "'scans'", "''"))),
         json("sample_size", BAD_JSON, "1", "0"),
         json("files_to_sniff", &[("1.json", "{\"a\": 1}"), ("2.json", "{\"a\": \"x\"}")], "1", "0"),
         json("max_line_size", BAD_JSON, "8", "0"),
@@ -143,9 +147,9 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Options that say how fast and not what is read: their illegal values are refused, and
+/// Options that say how fast, or how much is noted, and not what is read: their illegal values are refused, and
 /// `pieces_and_workers_are_as_they_are_said` shows that they are obeyed.
-const PACE: [(&str, &str); 2] = [("buffer_size", "0"), ("parallel", "'maybe'")];
+const PACE: [(&str, &str); 3] = [("buffer_size", "0"), ("parallel", "'maybe'"), ("rejects_limit", "-1")];
 
 fn names_of(of: &str, format: FileFormat) -> Vec<&'static str> {
     let all = formats::READER_OPTIONS.iter().filter(|o| o.of == of && o.formats.has(format));
@@ -278,7 +282,6 @@ fn what_is_no_option_is_refused_by_name() {
         ("nulstr => 'x'", "did you mean \"nullstr\"?"),
         ("null_str => 'x'", "did you mean \"nullstr\"?"),
         ("records => 'auto'", "option \"records\" is not supported"),
-        ("normalize_names => true", "names => ['a', 'b']"),
         ("force_not_null => ['a']", "coalesce"),
         ("maximum_object_size => 5", "for JSON files"),
         ("format => 'parquet'", "the function says that it reads CSV files"),

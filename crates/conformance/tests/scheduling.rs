@@ -51,7 +51,7 @@ fn running(session: &Session, beginning: &str) -> i64 {
         if let Some(id) = number(session, &ask) {
             return id;
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "it does not run");
+        assert!(begun.elapsed() < timing::PATIENCE, "it does not run");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -82,10 +82,7 @@ fn a_query_is_seen_paused_resumed_and_cancelled_by_another_session() {
         assert!(operators >= Some(2), "{operators:?}");
         // Between two of its work orders a worker is at none.
         let at_work = format!("SELECT count(*) FROM quickstep_workers WHERE query_id = {id}");
-        let begun = Instant::now();
-        while number(&other, &at_work) < Some(1) {
-            assert!(begun.elapsed() < Duration::from_secs(5), "nobody works for it");
-        }
+        timing::until("a worker works for it", || number(&other, &at_work) >= Some(1));
         let share = other
             // At this moment: none while the one that asks has had less.
             .query(&format!("SELECT share BETWEEN 0 AND 1 FROM quickstep_queries WHERE id = {id}"))
@@ -93,30 +90,30 @@ fn a_query_is_seen_paused_resumed_and_cancelled_by_another_session() {
         assert_eq!(share.value(0, 0), Value::Bool(true));
 
         other.query(&format!("PAUSE QUERY {id}")).expect("pauses");
-        std::thread::sleep(Duration::from_millis(100));
-        let idle = number(&other, &format!("SELECT count(*) FROM quickstep_workers WHERE query_id = {id}"));
-        let (orders, state) = orders_and_state(&other, id);
-        assert_eq!(state, "paused");
-        let before = work_done(&other, id);
-        std::thread::sleep(Duration::from_millis(300));
-        assert_eq!(orders_and_state(&other, id), (orders, "paused".to_owned()));
-        assert!(work_done(&other, id) <= before, "a paused query is charged");
-        println!("places of orders that stand still: {idle:?}");
+        // Its orders go on to where they may stand still, however long the machine has no time for their threads.
+        timing::in_one_of(20, || {
+            std::thread::sleep(Duration::from_millis(100));
+            let idle =
+                number(&other, &format!("SELECT count(*) FROM quickstep_workers WHERE query_id = {id}"));
+            let (orders, state) = orders_and_state(&other, id);
+            assert_eq!(state, "paused");
+            let before = work_done(&other, id);
+            std::thread::sleep(Duration::from_millis(300));
+            let (orders_after, state) = orders_and_state(&other, id);
+            assert_eq!(state, "paused");
+            println!("places of orders that stand still: {idle:?}");
+            let after = work_done(&other, id);
+            timing::met(orders_after == orders && after <= before, (orders, before, orders_after, after))
+        });
         // The machine is free for others meanwhile.
         assert_eq!(number(&other, "SELECT count(*) FROM orders"), Some(150_000));
 
         other.query(&format!("RESUME QUERY {id}")).expect("resumes");
-        let begun = Instant::now();
-        while orders_and_state(&other, id).1 != "running"
-            || number(
-                &other,
-                &format!(
-                    "SELECT count(*) FROM quickstep_workers WHERE query_id = {id} AND state = 'working'"
-                ),
-            ) == Some(0)
-        {
-            assert!(begun.elapsed() < Duration::from_secs(10), "it does not go on");
-        }
+        let working =
+            format!("SELECT count(*) FROM quickstep_workers WHERE query_id = {id} AND state = 'working'");
+        timing::until("it goes on", || {
+            orders_and_state(&other, id).1 == "running" && number(&other, &working) > Some(0)
+        });
         other.query(&format!("CANCEL QUERY {id}")).expect("cancels");
         runner.join().expect("ends")
     });
@@ -130,22 +127,22 @@ fn pausing_and_cancelling_take_hold_within_50_ms() {
     let _alone = ALONE.lock();
     let database = database(4 << 30);
     let other = session(&database);
-    let mut late: Vec<Duration> = Vec::new();
-    for _ in 0..10 {
-        std::thread::scope(|scope| {
-            let runner = scope.spawn(|| {
-                session(&database).query(LONG).expect_err("is cancelled");
-                Instant::now()
-            });
-            let id = running(&other, "SELECT count(*) FROM lineitem a JOIN");
-            let raised = Instant::now();
-            other.query(&format!("CANCEL QUERY {id}")).expect("cancels");
-            late.push(runner.join().expect("ends") - raised);
+    timing::in_one_of(5, || {
+        let late = [(); 7].map(|()| {
+            std::thread::scope(|scope| {
+                let runner = scope.spawn(|| {
+                    session(&database).query(LONG).expect_err("is cancelled");
+                    Instant::now()
+                });
+                let id = running(&other, "SELECT count(*) FROM lineitem a JOIN");
+                let raised = Instant::now();
+                other.query(&format!("CANCEL QUERY {id}")).expect("cancels");
+                runner.join().expect("ends") - raised
+            })
         });
-    }
-    late.sort();
-    println!("cancelled after {late:?}");
-    assert!(late[late.len() / 2] < Duration::from_millis(50), "{late:?}");
+        println!("cancelled after {late:?}");
+        timing::met(timing::median(late) < Duration::from_millis(50), late)
+    });
 }
 
 #[test]
@@ -219,6 +216,10 @@ fn a_higher_priority_takes_the_workers() {
 #[test]
 fn equal_sessions_get_equal_time_however_long_their_orders_are() {
     let _alone = ALONE.lock();
+    timing::in_one_of(5, equal_sessions_get_equal_time);
+}
+
+fn equal_sessions_get_equal_time() -> Result<(), String> {
     let database = database(4 << 30);
     let statements = [
         "SELECT sum(l_extendedprice * l_discount) FROM lineitem WHERE l_quantity < 24",
@@ -265,8 +266,36 @@ fn equal_sessions_get_equal_time_however_long_their_orders_are() {
     });
     let mean = shares.iter().sum::<f64>() / shares.len() as f64;
     println!("CPU time of the sessions over two seconds: {shares:?} ms");
-    // Sampling alone costs some per cent here; `bench/scheduling.py` measures the bar of 5 %.
-    assert!(shares.iter().all(|share| (share - mean).abs() < 0.3 * mean), "{shares:?}");
+    // Sampling alone costs some per cent here; `bench/scheduling.py` measures the bar of 5 %. One of three that gets half of
+    // what the others do is 0.4 below the mean.
+    timing::met(shares.iter().all(|share| (share - mean).abs() < 0.2 * mean), shares)
+}
+
+/// Each work order of a join of all pairs takes minutes, and all workers are inside of one: others are served meanwhile.
+#[test]
+fn short_statements_are_answered_beside_orders_that_do_not_end() {
+    let _alone = ALONE.lock();
+    let database = database(1 << 30);
+    let endless = "SELECT count(*) FROM generate_series(1, 1000000) AS a(i), generate_series(1, 1000000) AS b(j) \
+                   WHERE i * 3 + j = -1";
+    let (long, short) = (session(&database), session(&database));
+    std::thread::scope(|scope| {
+        let running_long = scope.spawn(|| long.query(endless).map(drop));
+        timing::until("a worker is inside of an order", || {
+            let working = "SELECT count(*) FROM quickstep_workers WHERE query_id IN (SELECT id FROM quickstep_queries \
+                           WHERE query LIKE '%i * 3 + j = -1%' AND query NOT LIKE '%quickstep%')";
+            number(&short, working) >= Some(1)
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        for _ in 0..5 {
+            let begun = Instant::now();
+            assert_eq!(number(&short, "SELECT count(*) FROM nation"), Some(25));
+            assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        }
+        long.interrupt();
+        let error = running_long.join().expect("does not panic").expect_err("is interrupted");
+        assert_eq!(error.state(), SqlState::QueryCanceled);
+    });
 }
 
 #[test]
@@ -278,10 +307,24 @@ fn limits_of_one_query_hold() {
     std::thread::scope(|scope| {
         let runner = scope.spawn(|| limited.query(LONG).expect_err("is cancelled"));
         let id = running(&other, "SELECT count(*) FROM lineitem a JOIN");
+        let inside = || {
+            let text = format!("SELECT workers FROM quickstep_queries WHERE id = {id}");
+            number(&other, &text).expect("it runs")
+        };
+        timing::until("a worker is inside", || inside() == 1);
         for _ in 0..50 {
-            let inside = number(&other, &format!("SELECT workers FROM quickstep_queries WHERE id = {id}"));
-            assert!(inside <= Some(1), "{inside:?}");
+            let inside = inside();
+            assert!(inside <= 1, "{inside}");
         }
+        other.query(&format!("CANCEL QUERY {id}")).expect("cancels");
+        runner.join().expect("ends");
+    });
+    // Without the limit two are seen.
+    std::thread::scope(|scope| {
+        let runner = scope.spawn(|| session(&database).query(LONG).expect_err("is cancelled"));
+        let id = running(&other, "SELECT count(*) FROM lineitem a JOIN");
+        let inside = format!("SELECT workers FROM quickstep_queries WHERE id = {id}");
+        timing::until("both workers are inside", || number(&other, &inside) == Some(2));
         other.query(&format!("CANCEL QUERY {id}")).expect("cancels");
         runner.join().expect("ends");
     });
@@ -555,6 +598,9 @@ fn workers_come_and_go_while_a_query_runs() {
                 for workers in [1, 4, 2, 3] {
                     other.query(&format!("SET workers = {workers}")).expect("sets");
                     changes += 1;
+                    // One that goes ends its order first.
+                    let there = "SELECT count(*) FROM quickstep_workers";
+                    timing::until("so many workers are there", || number(&other, there) == Some(workers));
                     std::thread::sleep(Duration::from_millis(2));
                 }
             }
@@ -565,7 +611,7 @@ fn workers_come_and_go_while_a_query_runs() {
             assert_eq!(number(&session, join), expected);
         }
         over.store(true, SeqCst);
-        println!("{} changes", changer.join().expect("ends"));
+        assert!(changer.join().expect("ends") >= 4, "nothing changed meanwhile");
     });
 }
 
@@ -575,19 +621,19 @@ fn an_idle_transaction_is_rolled_back() {
     let database = Database::in_memory(Options::default()).expect("opens");
     let session = database.session();
     session
-        .execute("CREATE TABLE t (i INTEGER); SET idle_in_transaction_session_timeout = '500ms'")
+        .execute("CREATE TABLE t (i INTEGER); SET idle_in_transaction_session_timeout = '3s'")
         .expect("sets");
     session.execute("BEGIN; INSERT INTO t VALUES (1)").expect("begins");
     std::thread::sleep(Duration::from_millis(20));
     session.query("INSERT INTO t VALUES (2)").expect("is not idle for long");
-    std::thread::sleep(Duration::from_millis(1200));
+    std::thread::sleep(Duration::from_millis(3700));
     let error = session.query("SELECT * FROM t").expect_err("was given up");
     assert_eq!(error.state(), SqlState::InFailedTransaction, "{error}");
     assert!(error.to_string().contains("idle"), "{error}");
     session.query("ROLLBACK").expect("ends it");
     assert_eq!(number(&session, "SELECT count(*) FROM t"), Some(0));
     // Without a block nothing is idle, and the next one counts from its own beginning.
-    std::thread::sleep(Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(3200));
     session.execute("BEGIN; INSERT INTO t VALUES (3); COMMIT").expect("commits");
     assert_eq!(number(&session, "SELECT count(*) FROM t"), Some(1));
 }

@@ -15,6 +15,9 @@ static ALLOCATOR: memory::CountingAllocator<std::alloc::System> =
 /// The allocator's count is the process's: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// What a query of [`HUGE`] takes several times as long as, to its end.
+const SOON: Duration = Duration::from_secs(10);
+
 fn session(workers: usize) -> Session {
     session_at(workers, "0.05")
 }
@@ -107,7 +110,7 @@ fn a_stream_larger_than_the_memory_limit_stays_within_it() {
         // Dropping it ends the query and frees what it held.
         let dropped = Instant::now();
         drop(stream);
-        assert!(dropped.elapsed() < Duration::from_millis(500), "{:?}", dropped.elapsed());
+        assert!(dropped.elapsed() < SOON, "{:?}", dropped.elapsed());
         session.database().release_idle_memory();
         let after = session.database().memory_used().0;
         assert!(after < before + (4 << 20), "{before} bytes in use before, {after} after");
@@ -189,7 +192,7 @@ fn signals_and_deadlines_end_a_stream_whether_or_not_it_is_read() {
         (error.state(), error.message()),
         (SqlState::QueryCanceled, "canceling statement due to user request")
     );
-    assert!(raised.elapsed() < Duration::from_millis(500));
+    assert!(raised.elapsed() < SOON, "{:?}", raised.elapsed());
     session.query("SET statement_timeout = '200ms'").expect("sets");
     let mut stream = session.stream(HUGE).expect("streams");
     let error = wait(&mut stream);

@@ -27,8 +27,17 @@ fn switches() -> Vec<(String, String)> {
                 found.push(("work_orders_per_operator".to_owned(), "1".to_owned()));
             }
             ("simd", _) => found.push(("simd".to_owned(), "scalar".to_owned())),
-            // A fact that clients ask for, and no switch.
-            ("standard_conforming_strings", _) => {}
+            // Facts that clients ask for, and what they set that changes no plan: no switches.
+            (
+                "standard_conforming_strings"
+                | "integer_datetimes"
+                | "is_superuser"
+                | "check_function_bodies"
+                | "escape_string_warning"
+                | "synchronize_seqscans"
+                | "row_security",
+                _,
+            ) => {}
             (name, "on") => found.push((name.to_owned(), "off".to_owned())),
             _ => {}
         }

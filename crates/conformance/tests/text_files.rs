@@ -89,7 +89,9 @@ fn the_report_gives_a_call_that_reads_the_same() {
     );
     assert_eq!(
         rows(&session, &sql),
-        [";|'|1|true|{'id': 'BIGINT', 'day': 'DATE', 'note': 'VARCHAR'}|%d/%m/%Y|2"]
+        [
+            ";|'|1|true|[{'name': id, 'type': BIGINT}, {'name': day, 'type': DATE}, {'name': note, 'type': VARCHAR}]|%d/%m/%Y|2"
+        ]
     );
     let call = rows(&session, &format!("SELECT prompt FROM sniff_csv('{path}')")).remove(0);
     let call = call.trim_end_matches(';');
@@ -188,21 +190,31 @@ fn rejects_are_left_out_and_noted() {
         .query(&format!("SELECT * FROM read_csv('{path}', {types}, store_rejects => true)"))
         .expect("rows");
     assert_eq!(
-        rows(&session, "SELECT line, column_name, text FROM reject_errors ORDER BY line"),
+        rows(&session, "SELECT line, column_name, csv_line FROM reject_errors ORDER BY line"),
         [
             "102|id|x,bad id,2024-01-01",
             "202|day|200,bad day,2024-13-01",
-            "302|NULL|300,too few",
+            "302|day|300,too few",
             "402|name|400,stray \" quote,2024-01-01",
         ]
     );
-    let causes = rows(&session, "SELECT file, cause FROM reject_errors ORDER BY line");
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT column_idx, error_type, byte_position - line_byte_position FROM reject_errors ORDER BY line"
+        ),
+        ["1|CAST|0", "3|CAST|12", "3|MISSING COLUMNS|11", "2|UNQUOTED VALUE|10"]
+    );
+    let causes = rows(
+        &session,
+        "SELECT file_path, error_message FROM reject_errors JOIN reject_scans USING (scan_id, file_id) ORDER BY line",
+    );
     assert!(causes[0].starts_with(&path) && causes[0].contains("\"x\" is no BIGINT"), "{causes:?}");
     assert!(causes[2].contains("2 values where there are 3 columns"), "{causes:?}");
     session.query("CREATE TABLE t (id BIGINT, name TEXT, day DATE)").expect("a table");
     session.query(&format!("COPY t FROM '{path}' (HEADER, REJECTS_TABLE 'bad')")).expect("rows");
     assert_eq!(rows(&session, "SELECT count(*) FROM t"), ["4996"]);
-    assert_eq!(rows(&session, "SELECT count(*), min(scan), max(line) FROM bad"), ["4|1|402"]);
+    assert_eq!(rows(&session, "SELECT count(*), min(scan_id), max(line) FROM bad"), ["4|2|402"]);
     session.query("CREATE VIEW bad AS SELECT 7 AS seven").expect("a view");
     assert_eq!(rows(&session, "SELECT seven FROM bad"), ["7"]);
     // A quote that does not end takes one line with it, not the rest of the file.
@@ -211,12 +223,78 @@ fn rejects_are_left_out_and_noted() {
         "SELECT a FROM read_csv('{path}', store_rejects => true, rejects_table => 'unclosed') ORDER BY a"
     );
     assert_eq!(rows(&session, &sql), ["1", "3"]);
-    assert_eq!(rows(&session, "SELECT line, text FROM unclosed"), ["3|2,\"y"]);
+    assert_eq!(rows(&session, "SELECT line, csv_line FROM unclosed"), ["3|2,\"y"]);
     // The query that asks for a PIVOT's values sees the rejects, and notes none.
     let file = format!("SELECT a FROM read_csv('{path}', store_rejects => true, rejects_table => 'pivoted')");
     assert_eq!(rows(&session, &format!("PIVOT ({file}) ON a USING count(*)")), ["1|1"]);
-    assert_eq!(rows(&session, "SELECT line, text FROM pivoted"), ["3|2,\"y"]);
+    assert_eq!(rows(&session, "SELECT line, csv_line FROM pivoted"), ["3|2,\"y"]);
     assert_eq!(rows(&session, "PIVOT (SELECT line FROM pivoted) ON line USING count(*)"), ["1"]);
+}
+
+/// The answers are those of DuckDB, which counts positions from 1.
+#[test]
+fn rejects_have_duckdbs_two_tables() {
+    let folder = Folder::new("two-tables");
+    let session = session();
+    let path = folder.write("a.csv", "1,2,AAA\n4,BBB,9\n6\n7,8,9,10,11\n");
+    let columns = "columns => {'a': 'INTEGER', 'b': 'INTEGER', 'c': 'VARCHAR'}, auto_detect => false";
+    let read = |options: &str| format!("SELECT * FROM read_csv('{path}', {columns}, {options})");
+    assert_eq!(rows(&session, &read("store_rejects => true")), ["1|2|AAA"]);
+    let errors = "SELECT file_id, line, line_byte_position, byte_position, column_idx, column_name, error_type, csv_line \
+                  FROM reject_errors ORDER BY line, column_idx";
+    assert_eq!(
+        rows(&session, errors),
+        [
+            "0|2|9|11|2|b|CAST|4,BBB,9",
+            "0|3|17|18|2|b|MISSING COLUMNS|6",
+            "0|3|17|18|3|c|MISSING COLUMNS|6",
+            "0|4|19|24|4|NULL|TOO MANY COLUMNS|7,8,9,10,11",
+            "0|4|19|27|5|NULL|TOO MANY COLUMNS|7,8,9,10,11",
+        ]
+    );
+    let scans = "SELECT file_id, delimiter, quote, newline_delimiter, skip_rows, has_header, columns FROM reject_scans";
+    assert_eq!(rows(&session, scans), ["0|,|\"|\\n|0|false|{'a': 'INTEGER','b': 'INTEGER','c': 'TEXT'}"]);
+    session.query("DROP TABLE reject_errors").expect("rejects");
+    session.query("DROP TABLE reject_scans").expect("scans");
+    for gone in ["reject_errors", "reject_scans"] {
+        assert_eq!(error(&session, &format!("SELECT * FROM {gone}")).state(), SqlState::UndefinedTable);
+        assert_eq!(error(&session, &format!("DROP TABLE {gone}")).state(), SqlState::UndefinedTable);
+    }
+    let named = "rejects_table => 'e', rejects_scan => 's', rejects_limit => 2";
+    assert_eq!(rows(&session, &read(named)), ["1|2|AAA"]);
+    assert_eq!(rows(&session, "SELECT count(*) FROM e JOIN s USING (scan_id, file_id)"), ["2"]);
+    for wrong in [
+        "rejects_limit => 2",
+        "store_rejects => true, rejects_limit => -1",
+        "store_rejects => true, ignore_errors => false",
+        "rejects_table => 'x', rejects_scan => 'x'",
+    ] {
+        assert_eq!(error(&session, &read(wrong)).state(), SqlState::InvalidParameterValue, "{wrong}");
+    }
+}
+
+#[test]
+fn columns_are_found_among_candidates() {
+    let folder = Folder::new("candidates");
+    let session = session();
+    let path = folder.write("a.csv", "1|1.1|bla\n");
+    let types = |candidates: &str| {
+        let sql = format!(
+            "SELECT typeof(column0), typeof(column1), typeof(column2) FROM read_csv('{path}', header => false, \
+             auto_type_candidates => {candidates})"
+        );
+        rows(&session, &sql).concat()
+    };
+    assert_eq!(types("['BIGINT', 'DOUBLE', 'VARCHAR']"), "BIGINT|DOUBLE PRECISION|TEXT");
+    assert_eq!(types("['BIGINT', 'VARCHAR']"), "BIGINT|TEXT|TEXT");
+    assert_eq!(types("['VARCHAR']"), "TEXT|TEXT|TEXT");
+    assert_eq!(types("['SMALLINT', 'BIGINT', 'DOUBLE', 'REAL', 'VARCHAR']"), "SMALLINT|REAL|TEXT");
+    assert_eq!(types("['NULL', 'DECIMAL(4, 1)', 'VARCHAR']"), "DECIMAL(4,1)|DECIMAL(4,1)|TEXT");
+    let path = folder.write("b.csv", "A,Größe in m, Größe in m ,select,2x\n1,2,3,4,5\n");
+    let sql = format!("SELECT * FROM (DESCRIBE SELECT * FROM read_csv('{path}', normalize_names => true))");
+    let names: Vec<String> =
+        rows(&session, &sql).iter().map(|row| row.split('|').next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(names, ["a", "groe_in_m", "groe_in_m_1", "_select", "_2x"]);
 }
 
 #[test]
@@ -330,6 +408,12 @@ fn json_lines_arrays_and_values() {
         );
         assert_eq!(rows(&session, &format!("SELECT count(*) FROM '{path}'")), ["3"], "{name}");
     }
+}
+
+#[test]
+fn json_of_scalars_and_given_types() {
+    let folder = Folder::new("json-typed");
+    let session = session();
     let path = folder.write("scalars.json", "[1, 2, null, 3]");
     assert_eq!(rows(&session, &format!("SELECT sum(json), count(*) FROM '{path}'")), ["6|4"]);
     assert_eq!(rows(&session, &format!("SELECT count(*) FROM '{path}'")), ["4"]);
@@ -357,6 +441,12 @@ fn json_lines_arrays_and_values() {
     let path = folder.write("wide.csv", "a\n1e400\n");
     let e = error(&session, &format!("SELECT * FROM read_csv('{path}', types => {{'a': 'DOUBLE'}})"));
     assert_eq!(e.state(), SqlState::NumericValueOutOfRange);
+}
+
+#[test]
+fn odd_json_is_read_as_it_is_written() {
+    let folder = Folder::new("json-odd");
+    let session = session();
     // Numbers beyond DOUBLE PRECISION and values nested deeply are kept as their text.
     let deep = format!("{{\"a\": 1, \"b\": 1e999, \"c\": {}{}}}\n", "[".repeat(500), "]".repeat(500));
     let path = folder.write("odd.json", deep);
@@ -392,6 +482,12 @@ fn json_lines_arrays_and_values() {
     let path = folder.write("comma.json", "\n{\"a\": 1,}\n");
     let message = error(&session, &format!("SELECT * FROM '{path}'")).message().to_owned();
     assert!(message.contains("is no JSON: ") && message.ends_with("at: }"), "{message}");
+}
+
+#[test]
+fn json_that_copy_writes_is_read_back() {
+    let folder = Folder::new("json-copied");
+    let session = session();
     // What COPY writes is read back, packed or not, in parallel.
     session.query("CREATE TABLE big AS SELECT i AS n, 'w\"' || CAST(i AS TEXT) AS w FROM generate_series(1, 150000) AS t(i)").expect("a table");
     for name in ["big.json", "big.ndjson", "big.ndjson.gz", "big.json.zst"] {
@@ -419,7 +515,7 @@ fn faults_in_json_have_their_place() {
     assert!(message.starts_with("\"FILE\", line 2: character 9: trailing comma"), "{message}");
     let count = format!("SELECT count(*) FROM read_json('{path}', store_rejects => true)");
     assert_eq!(rows(&session, &count), ["2"]);
-    assert_eq!(rows(&session, "SELECT line, text FROM reject_errors"), ["2|{\"a\": 2,}"]);
+    assert_eq!(rows(&session, "SELECT line, csv_line FROM reject_errors"), ["2|{\"a\": 2,}"]);
     let (message, _) = wrong(&format!("{good}{{\"a\": \"x\"}}\n"));
     assert!(message.starts_with("\"FILE\", line 2, column \"a\": \"x\" is no INTEGER"), "{message}");
     let (message, _) = wrong(&format!("{good}[1]\n"));

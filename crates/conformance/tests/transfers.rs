@@ -366,7 +366,12 @@ fn an_operator_has_no_more_work_orders_than_it_may() {
         });
         most
     };
-    assert_eq!(most_at_once("1"), 1);
-    assert_eq!(most_at_once("2"), 2);
-    assert!(most_at_once("all") > 2);
+    // More is never seen; as many are, unless no look was taken at the right moment.
+    for (limit, least, most) in [("1", 1, 1), ("2", 2, 2), ("all", 3, i64::MAX)] {
+        timing::in_one_of(10, || {
+            let seen = most_at_once(limit);
+            assert!(seen <= most, "{seen} orders at once, of {limit}");
+            timing::met(seen >= least, (limit, seen))
+        });
+    }
 }

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 
+use conformance::asked::rows;
 use conformance::folder::Folder;
 use engine::{Database, Options, Session};
 use formats::write::{WRITER_OPTIONS, WriteFormat};
@@ -32,12 +33,17 @@ fn written(path: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// Name under which it is one with others, options besides, a value that changes what is written, one that is
 /// refused, and whether a folder is there that COPY wrote.
-const CASES: [(&str, &str, &str, &str, bool); 14] = [
+const CASES: [(&str, &str, &str, &str, bool); 19] = [
+    ("per_thread_output", "", "true", "maybe", false),
+    ("field_ids", "", "'auto'", "'oops'", false),
     ("compression", "", "none", "rar", false),
     ("partition_by", "", "(b)", "(nothing)", false),
     ("overwrite", ", PARTITION_BY (b)", "true", "maybe", true),
     ("overwrite_or_ignore", ", PARTITION_BY (b)", "true", "maybe", true),
     ("append", ", PARTITION_BY (b)", "true", "maybe", true),
+    ("write_partition_columns", ", PARTITION_BY (b)", "true", "maybe", false),
+    ("file_size_bytes", "", "'1kb'", "0", false),
+    ("row_groups_per_file", ", ROW_GROUP_SIZE 100", "2", "0", false),
     ("header", "", "false", "maybe", false),
     ("delimiter", "", "';'", "'ab'", false),
     ("null", "", "'-'", "('a', 'b')", false),
@@ -96,6 +102,36 @@ fn every_option_changes_what_is_written() {
                 seen.push(name);
                 continue;
             }
+            if of == "array" {
+                let other = if word == &"json" { "false" } else { "true" };
+                let plain = copy("", false, "r").expect("rows");
+                let others = copy(&format!(", {name} {other}"), false, "r").expect("rows");
+                assert_ne!(plain, others);
+                assert!(copy(&format!(", {name} maybe"), false, "r").expect_err("no truth").contains(name));
+                seen.push(name);
+                continue;
+            }
+            if of == "write_empty_file" {
+                let path = folder.path(&format!("{number}-empty"));
+                let empty = |value: &str| {
+                    let options = format!("FORMAT {word}, {name} {value}");
+                    let sql =
+                        format!("COPY (SELECT i FROM range(9) AS t(i) WHERE i > 9) TO '{path}' ({options})");
+                    session.query(&sql).map(|_| Path::new(&path).exists()).map_err(|e| e.to_string())
+                };
+                assert_eq!(empty("false"), Ok(false), "{word}");
+                assert_eq!(empty("true"), Ok(true), "{word}");
+                assert!(empty("maybe").expect_err("no truth").contains(name));
+                seen.push(name);
+                continue;
+            }
+            if matches!(of, "filename_pattern" | "file_extension" | "return_files" | "return_stats") {
+                let illegal = if of.starts_with("return") { "maybe" } else { "'a/b'" };
+                let error = copy(&format!(", PER_THREAD_OUTPUT, {name} {illegal}"), false, "n");
+                assert!(error.expect_err("no name").contains(name));
+                seen.push(name);
+                continue;
+            }
             let case = CASES.iter().find(|case| case.0 == of);
             let (_, beside, value, illegal, before) = case.unwrap_or_else(|| panic!("no case for {name}"));
             // Arrow files and texts are not compressed unless an option says so.
@@ -125,6 +161,64 @@ fn every_option_changes_what_is_written() {
 }
 
 #[test]
+fn names_and_results_of_files() {
+    let (session, folder) = (session(), Folder::new("results"));
+    let copied = |query: &str, name: &str, options: &str| {
+        let sql = format!("COPY ({query}) TO '{}' ({options})", folder.path(name));
+        rows(&session, &sql)
+            .into_iter()
+            .map(|row| row.replace(&folder.path(name), "").replace('\'', ""))
+            .collect::<Vec<_>>()
+    };
+    let parts = "SELECT i, i % 2 AS p FROM range(10) AS t(i)";
+    assert_eq!(copied("SELECT 1 AS a UNION ALL SELECT 2", "one.csv", "RETURN_FILES"), ["2|[]"]);
+    let by_parts =
+        "FORMAT csv, PARTITION_BY (p), RETURN_FILES, FILENAME_PATTERN 'part_{i}', FILE_EXTENSION 'txt'";
+    assert_eq!(copied(parts, "parts", by_parts), ["10|[/p=0/part_0.txt, /p=1/part_0.txt]"]);
+    // What was written under these names is known again; what is added has the next number.
+    let again = |existing: &str| copied(parts, "parts", &format!("{by_parts}, {existing}"));
+    assert_eq!(again("APPEND"), ["10|[/p=0/part_1.txt, /p=1/part_1.txt]"]);
+    assert_eq!(again("OVERWRITE"), ["10|[/p=0/part_0.txt, /p=1/part_0.txt]"]);
+    let unique = copied(
+        parts,
+        "unique",
+        "FORMAT parquet, PER_THREAD_OUTPUT, FILENAME_PATTERN 'x-{uuid}', RETURN_FILES",
+    );
+    assert!(
+        unique[0].starts_with("10|[/x-") && unique[0].len() == "10|[/x-.parquet]".len() + 36,
+        "{unique:?}"
+    );
+    let facts = |query: &str, name: &str, more: &str| {
+        let options = format!("FORMAT parquet, RETURN_STATS{more}");
+        copied(query, name, &options)
+            .into_iter()
+            .map(|row| row.split('|').map(str::to_owned).collect::<Vec<_>>())
+    };
+    let query = "SELECT i, CASE WHEN i > 2 THEN 'x' || i END AS s FROM range(5) AS t(i)";
+    let one: Vec<Vec<String>> = facts(query, "facts.parquet", "").collect();
+    let [one] = one.as_slice() else { panic!("{one:?}") };
+    let bytes = std::fs::metadata(folder.path("facts.parquet")).expect("a file").len();
+    assert_eq!((one[0].as_str(), one[1].as_str(), one[2].parse()), ("", "5", Ok(bytes)), "{one:?}");
+    assert!(one[4].contains("max=4, min=0, null_count=0, num_values=5"), "{one:?}");
+    assert!(one[4].contains("max=x4, min=x3, null_count=3, num_values=5"), "{one:?}");
+    let two: Vec<Vec<String>> = facts(parts, "facts", ", PARTITION_BY (p)").collect();
+    assert_eq!(two.iter().map(|row| row[5].as_str()).collect::<Vec<_>>(), ["{p=0}", "{p=1}"]);
+    // Numbers of fields are read back.
+    let nested = "SELECT 1 AS a, [2] AS l, {'x': 3, 'y': 'z'} AS s";
+    let ids = "FORMAT parquet, FIELD_IDS {a: 7, l: {__duckdb_field_id: 8, element: 9}, s: {y: 11}}";
+    copied(nested, "ids.parquet", ids);
+    let schema = format!(
+        "SELECT name, field_id FROM parquet_schema('{}') WHERE field_id IS NOT NULL",
+        folder.path("ids.parquet")
+    );
+    assert_eq!(rows(&session, &schema), ["a|7", "l|8", "item|9", "y|11"]);
+    assert_eq!(
+        rows(&session, &format!("SELECT * FROM '{}'", folder.path("ids.parquet"))),
+        ["1|[2]|{'x': 3, 'y': z}"]
+    );
+}
+
+#[test]
 fn what_is_no_option_is_refused_by_name() {
     let (session, folder) = (session(), Folder::new("refused"));
     for (options, part) in [
@@ -139,7 +233,17 @@ fn what_is_no_option_is_refused_by_name() {
         ("FORMAT csv, QUOTE ','", "DELIMITER"),
         ("FORMAT csv, NULL '\"'", "no quotes"),
         ("FORMAT json, QUOTE '|'", "it is for csv"),
-        ("FORMAT json, ARRAY true", "FORMAT ndjson"),
+        ("FORMAT csv, ARRAY true", "it is for json"),
+        ("FORMAT csv, WRITE_PARTITION_COLUMNS", "needs PARTITION_BY"),
+        ("FORMAT csv, FILENAME_PATTERN 'x'", "for the files of a folder"),
+        ("FORMAT csv, RETURN_STATS", "it is for parquet"),
+        ("FORMAT parquet, RETURN_FILES, RETURN_STATS", "exclude each other"),
+        ("FORMAT parquet, FIELD_IDS {nowhere: 1}", "nowhere"),
+        ("FORMAT parquet, FIELD_IDS {a: 1, b: 1}", "comes twice"),
+        ("FORMAT parquet, FIELD_IDS {a: 'x'}", "no number"),
+        ("FORMAT csv, ROW_GROUPS_PER_FILE 2", "it is for parquet"),
+        ("FORMAT csv, ORDER_BY (a), ORDER_BY (b)", "more than once"),
+        ("FORMAT csv, ORDER_BY (nowhere)", "nowhere"),
         ("FORMAT csv, HEADR", "did you mean \"header\"?"),
         ("FORMAT csv, NONSENSE 5", "is not known"),
         ("FORMAT csv, PARTITION_BY a, OVERWRITE, APPEND", "exclude each other"),
@@ -222,4 +326,64 @@ fn moments_are_written_in_the_forms_that_are_asked_for() {
     let copy = "COPY (SELECT d FROM (VALUES (DATE '2024-03-05'), (DATE '2023-12-31')) AS t(d) ORDER BY d)";
     session.query(&format!("{copy} TO '{path}' (FORMAT csv, DATEFORMAT '%d')")).expect("a file");
     assert_eq!(fs::read_to_string(&path).expect("a file"), "d\n31\n05\n");
+}
+
+/// A folder of files holds the rows of the query, each once, in files of the size that was asked for.
+#[test]
+fn rows_are_divided_among_the_files_of_a_folder() {
+    let (session, folder) = (session(), Folder::new("divided"));
+    let text = |sql: &str| rows(&session, sql).join("; ").replace('|', " ");
+    let query = "SELECT i, i % 3 AS p, 999 - i AS d FROM range(1000) AS t(i)";
+    let copy = |name: &str, options: &str| {
+        let path = folder.path(name);
+        session
+            .query(&format!("COPY ({query}) TO '{path}' ({options})"))
+            .unwrap_or_else(|e| panic!("{options}: {e}"));
+        path
+    };
+    let groups = copy("groups", "FORMAT parquet, ROW_GROUP_SIZE 100, ROW_GROUPS_PER_FILE 3");
+    let per_file = format!(
+        "SELECT string_agg(n, ',' ORDER BY f) FROM (SELECT filename AS f, count(*)::TEXT AS n \
+         FROM read_parquet('{groups}/*.parquet', filename => true) GROUP BY filename) AS t"
+    );
+    assert_eq!(text(&per_file), "300,300,300,100");
+    assert_eq!(
+        text(&format!("SELECT count(*), sum(i), count(DISTINCT i) FROM '{groups}/*.parquet'")),
+        "1000 499500 1000"
+    );
+
+    let sizes = copy("sizes", "FORMAT csv, FILE_SIZE_BYTES 1_000");
+    assert_eq!(text(&format!("SELECT count(*) > 0 FROM glob('{sizes}/data_*.csv')")), "true");
+    assert_eq!(text(&format!("SELECT count(*), sum(i) FROM '{sizes}/*.csv'")), "1000 499500");
+
+    let both = copy("both", "FORMAT parquet, PARTITION_BY (p), ROW_GROUP_SIZE 50, ROW_GROUPS_PER_FILE 2");
+    let parts =
+        format!("SELECT count(*), sum(i) FROM read_parquet('{both}/*/*.parquet', hive_partitioning => true)");
+    assert_eq!(text(&parts), "1000 499500");
+    assert_eq!(text(&format!("SELECT count(*) FROM glob('{both}/p=0/*.parquet')")), "4");
+
+    let ordered =
+        copy("ordered", "FORMAT csv, PARTITION_BY (p), ORDER_BY (d, i DESC), WRITE_PARTITION_COLUMNS");
+    let first = format!(
+        "SELECT d, i, p FROM read_csv('{ordered}/p=1/data_0.csv', hive_partitioning => false) LIMIT 2"
+    );
+    assert_eq!(text(&first), "2 997 1; 5 994 1");
+
+    // What is there is added to, or replaced as a whole.
+    session
+        .query(&format!("COPY ({query}) TO '{groups}' (FORMAT parquet, FILE_SIZE_BYTES '1GB', APPEND)"))
+        .expect("more files");
+    assert_eq!(text(&format!("SELECT count(*) FROM '{groups}/*.parquet'")), "2000");
+    session
+        .query(&format!(
+            "COPY (SELECT 7 AS i) TO '{groups}' (FORMAT parquet, FILE_SIZE_BYTES '1GB', OVERWRITE)"
+        ))
+        .expect("other files");
+    assert_eq!(text(&format!("SELECT i FROM '{groups}/*.parquet'")), "7");
+
+    let none = folder.path("none");
+    session
+        .query(&format!("COPY (SELECT 1 AS a WHERE false) TO '{none}' (FORMAT csv, WRITE_EMPTY_FILE false)"))
+        .expect("no file");
+    assert!(!Path::new(&none).exists());
 }

@@ -15,6 +15,7 @@ use vector::{Batch, Vector};
 
 use crate::Session;
 use crate::constraints::{Keyed, LiveBlock, Unique, check_foreign_key, check_full, check_unique};
+pub(crate) use crate::definable::changed_meanwhile;
 use crate::define::positions;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
@@ -210,7 +211,7 @@ impl Session {
         &self,
         name: &ObjectName,
         id: TableId,
-        fields: Vec<Field>,
+        (fields, defaults): (Vec<Field>, Vec<(usize, String)>),
         query: LogicalQuery,
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
@@ -240,6 +241,9 @@ impl Session {
             data.add_unique(key.columns.clone());
         }
         altered.retype(fields, data);
+        for (column, default) in defaults {
+            altered.attributes_mut(column).default = Some(default);
+        }
         self.verify_checks(altered.table(), &all, relations)?;
         if !self.commit(|draft| draft.replace_altered(altered))? {
             return Err(changed_meanwhile(&shown(name)));
@@ -249,7 +253,12 @@ impl Session {
     }
 
     /// COMMENT ON a table, view or column; `None` removes the comment.
-    pub(crate) fn comment_on(&self, on: &CommentTarget, text: Option<String>) -> Result<ResultSet> {
+    pub(crate) fn comment_on(
+        &self,
+        on: &CommentTarget,
+        text: Option<String>,
+        relations: &SessionRelations,
+    ) -> Result<ResultSet> {
         let done = ResultSet::done("COMMENT");
         let before = self.snapshot();
         let is_view = |name: &ObjectName| before.view(name.schema.as_deref(), &name.name).is_some();
@@ -258,6 +267,7 @@ impl Session {
                 self.comment_on_view(name, text)?;
                 return Ok(done);
             }
+            CommentTarget::Object(kind, name) => return self.comment_on_object(*kind, name, text),
             CommentTarget::Table(name) => (name, None),
             CommentTarget::Column { table, column } => (table, Some(column)),
         };
@@ -265,10 +275,10 @@ impl Session {
         let snapshot = self.snapshot();
         let table = match snapshot.table(name.schema.as_deref(), &name.name) {
             Ok(table) => table,
-            Err(_) if is_view(name) && column.is_some() => {
-                return Err(Error::unsupported("comments on columns of views are not supported"));
-            }
             Err(_) if is_view(name) => {
+                if let Some(column) = column {
+                    return self.comment_on_view_column(name, column, text, relations);
+                }
                 let message = format!("\"{}\" is not a table", shown(name));
                 return Err(Error::new(SqlState::WrongObjectType, message).with_hint("use COMMENT ON VIEW"));
             }
@@ -309,10 +319,4 @@ fn refuse_referenced(table: &Arc<Table>, relations: &SessionRelations, column: u
                 .with_detail(format!("constraint \"{constraint}\" uses it")))
         }
     }
-}
-
-/// The error (40001) when a concurrent statement changed the table first.
-pub(crate) fn changed_meanwhile(table: &str) -> Error {
-    let message = format!("table {table} was changed by another statement meanwhile");
-    Error::new(SqlState::SerializationFailure, message).with_hint("run the statement again")
 }

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use types::{Error, Result, SqlState};
 
-use crate::database::Shared;
-
 /// When a step is to be followed by the next one.
 pub(crate) enum Next {
     /// At once.
@@ -33,13 +31,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Background {
     /// Runs `step` again and again on a thread of its own, until it says that nothing is left or the database ends. The
     /// database is held only while a step runs.
-    pub fn spawn(
+    pub fn spawn<T: Send + Sync + 'static>(
         &self,
-        database: &Arc<Shared>,
+        database: &Arc<T>,
         name: &str,
-        mut step: impl FnMut(&Arc<Shared>) -> Next + Send + 'static,
+        mut step: impl FnMut(&Arc<T>) -> Next + Send + 'static,
     ) -> Result<()> {
-        let (stop, database): (_, Weak<Shared>) = (self.stop.clone(), Arc::downgrade(database));
+        let (stop, database): (_, Weak<T>) = (self.stop.clone(), Arc::downgrade(database));
         let work = move || {
             while !*locked(&stop.0) {
                 let Some(database) = database.upgrade() else { return };

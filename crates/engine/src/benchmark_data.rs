@@ -25,10 +25,10 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
         let procedure = procedure.to_ascii_lowercase();
-        if let Some(done) = self.call_upkeep(&procedure, arguments) {
+        if let Some(done) = self.call_upkeep(&procedure, arguments, relations.statement()) {
             return done;
         }
-        if let Some(done) = self.call_advise(&procedure, arguments) {
+        if let Some(done) = self.call_advise(&procedure, arguments, relations.statement()) {
             return done;
         }
         if let Some(done) = self.call_about_secrets(&procedure, arguments) {

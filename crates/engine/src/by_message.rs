@@ -5,7 +5,7 @@ use types::{Result, Type, Zone};
 
 use crate::Session;
 use crate::plan_cache::Given;
-use crate::portal::{PreparedStatement, has_few_rows};
+use crate::portal::PreparedStatement;
 use crate::prepared::Prepared;
 use crate::run::Form;
 use crate::stream::{Opening, ResultStream};
@@ -49,11 +49,9 @@ impl Session {
         let opening = Opening { text: script, statement: &statement.0, alone, given, snapshot: None };
         self.called(|| {
             let reading = self.standard.begin();
-            let outcome =
-                self.open_rows(&opening, |query, relations, recorded| match has_few_rows(&query.plan) {
-                    true => self.run_planned(query, &relations, Form::Values).map(ResultStream::ready),
-                    false => self.running_rows(query, relations, Form::Values, recorded),
-                });
+            let outcome = self.open_rows(&opening, |query, relations, recorded| {
+                self.running_rows(query, relations, Form::Values, recorded)
+            });
             reading.ended(outcome)
         })
     }
@@ -71,13 +69,13 @@ impl Session {
     /// Makes a prepared statement known to EXECUTE and DEALLOCATE; an error (42P05) for a name that is in use.
     pub fn keep_prepared(&self, name: &str, statement: &PreparedStatement) -> Result<()> {
         let types: Vec<Type> = statement.parameters().to_vec();
-        let prepared = Prepared { text: statement.text().to_owned(), types };
+        let prepared = Prepared::new(statement.text().to_owned(), types, false);
         self.prepare_statement(name.to_owned(), prepared).map(|_| ())
     }
 
     /// The statement that PREPARE has made under a name; `None` when there is none.
     pub fn find_prepared(&self, name: &str) -> Option<Result<PreparedStatement>> {
-        let Prepared { text, types } = self.prepared().get(name).cloned()?;
+        let Prepared { text, types, .. } = self.prepared().get(name).cloned()?;
         let types: Vec<Option<Type>> = types.into_iter().map(Some).collect();
         Some(self.prepare(&text, &types))
     }

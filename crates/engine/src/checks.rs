@@ -1,4 +1,8 @@
 //! CHECK constraints: every statement that adds rows, or changes some, proves them before its rows are seen.
+//!
+//! Called by INSERT, UPDATE, MERGE and COPY before they commit (`verify`), and by ALTER TABLE for rows that are
+//! there. The expressions are bound from their texts against the table as it will be; row policies' WITH CHECK are
+//! proved in the same way. The first row that fails ends the statement.
 
 use access::{ObjectKey, PolicyCommand};
 use block::Block;
@@ -12,6 +16,7 @@ use crate::Session;
 use crate::access::policies;
 use crate::constraints::LiveBlock;
 use crate::relations::SessionRelations;
+use crate::statement::Within;
 
 /// Rows looked at together.
 const STEP_ROWS: usize = 4096;
@@ -66,6 +71,7 @@ impl Session {
         table: &Table,
         blocks: &[LiveBlock],
         commands: &[PolicyCommand],
+        statement: Within<'_>,
     ) -> Result<()> {
         let (snapshot, role) = (self.snapshot(), self.identity().current);
         let state = snapshot.access();
@@ -80,7 +86,7 @@ impl Session {
             Check { name: String::new(), text: format!("({condition}) IS TRUE"), columns: columns.clone() }
         };
         let checks: Vec<Check> = commands.iter().map(check).collect();
-        let relations = self.relations();
+        let relations = self.relations_of(statement.cloned());
         sql::Relations::hide_own_names(&relations, object.owner);
         let violated = |_: &Check, _: String| {
             let name = &table.name;

@@ -7,13 +7,13 @@
 use types::{Error, Result, SqlState};
 
 /// The version of PostgreSQL whose behaviour clients may expect, and its number.
-pub const SERVER_VERSION: &str = "15.13";
+pub const SERVER_VERSION: &str = sql::POSTGRESQL_VERSION;
 const SERVER_VERSION_NUMBER: &str = "150013";
 /// Bytes of an `application_name`, as PostgreSQL keeps of one.
 const APPLICATION_NAME_BYTES: usize = 63;
 
 /// Settings that can be set: name, default and meaning.
-pub(crate) const MEANINGS: [(&str, &str, &str); 10] = [
+pub(crate) const MEANINGS: [(&str, &str, &str); 20] = [
     ("application_name", "", "what the client calls itself; views of sessions show it"),
     ("client_encoding", "UTF8", "UTF8: texts are sent and taken in it; there is no other"),
     ("datestyle", "ISO, MDY", "ISO: dates are written 2024-12-31; there is no other"),
@@ -36,10 +36,42 @@ pub(crate) const MEANINGS: [(&str, &str, &str); 10] = [
     ),
     ("lock_timeout", "0", "milliseconds that a statement waits for locks; nothing here waits for any"),
     ("default_text_search_config", "pg_catalog.simple", "pg_catalog.simple; there is no text search"),
+    ("check_function_bodies", "on", "on or off: bodies of macros are checked when they are called"),
+    (
+        "default_table_access_method",
+        "heap",
+        "heap: how rows are stored is the setting layout's; there is no other",
+    ),
+    ("default_tablespace", "", "empty: there are no tablespaces"),
+    ("default_toast_compression", "pglz", "pglz: long values are coded with their column; there is no other"),
+    ("escape_string_warning", "on", "on or off: nothing here warns of backslashes"),
+    (
+        "jit",
+        "off",
+        "on or off: taken and kept for PostgreSQL's clients; how queries run is decided by the engine's own switches",
+    ),
+    ("quote_all_identifiers", "off", "off: names are quoted where they must be; there is no other"),
+    ("row_security", "on", "on: row policies hide rows; off: where one would, the statement fails instead"),
+    ("synchronize_seqscans", "on", "on or off: scans share what is in memory"),
+    ("xmloption", "content", "content or document; there is no XML"),
+];
+
+/// Those of them that clients set and that change nothing here: the values that each takes.
+const TAKEN: [(&str, &[&str]); 10] = [
+    ("check_function_bodies", &["on", "off"]),
+    ("default_table_access_method", &["heap"]),
+    ("default_tablespace", &[""]),
+    ("default_toast_compression", &["pglz"]),
+    ("escape_string_warning", &["on", "off"]),
+    ("jit", &["on", "off"]),
+    ("quote_all_identifiers", &["off"]),
+    ("row_security", &["on", "off"]),
+    ("synchronize_seqscans", &["on", "off"]),
+    ("xmloption", &["content", "document"]),
 ];
 
 /// Facts that SHOW tells: name and value.
-const FACTS: [(&str, &str); 8] = [
+const FACTS: [(&str, &str); 11] = [
     ("server_version", SERVER_VERSION),
     ("server_version_num", SERVER_VERSION_NUMBER),
     ("server_encoding", "UTF8"),
@@ -48,6 +80,9 @@ const FACTS: [(&str, &str); 8] = [
     ("max_identifier_length", "63"),
     ("is_superuser", "on"),
     ("default_transaction_read_only", "off"),
+    ("lc_collate", "C"),
+    ("lc_ctype", "C"),
+    ("max_index_keys", "32"),
 ];
 
 /// Severities that `client_min_messages` names, the least grave first.
@@ -62,11 +97,18 @@ pub struct ClientSettings {
     /// `None`: 1.
     extra_float_digits: Option<u8>,
     lock_timeout: Option<std::time::Duration>,
+    /// Of `TAKEN`, those that are not as they begin.
+    taken: std::collections::BTreeMap<&'static str, &'static str>,
 }
 
 /// A fact of the server that is shown like a setting.
 pub(crate) fn fact(name: &str) -> Option<&'static str> {
     FACTS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+/// All facts, by name.
+pub(crate) fn facts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FACTS.into_iter()
 }
 
 /// The error for a SET of something that is only shown; `None` for other names.
@@ -81,6 +123,11 @@ fn invalid(name: &str, text: &str, hint: &str) -> Error {
 }
 
 impl ClientSettings {
+    /// What the client calls itself.
+    pub(crate) fn application_name(&self) -> &str {
+        &self.application_name
+    }
+
     /// A setting's value; `None` for other names.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let default = MEANINGS.iter().find(|(known, _, _)| *known == name)?.1;
@@ -91,7 +138,7 @@ impl ClientSettings {
             "lock_timeout" => {
                 self.lock_timeout.map_or_else(|| "0".to_owned(), |time| format!("{}ms", time.as_millis()))
             }
-            _ => default.to_owned(),
+            _ => self.taken.get(name).copied().unwrap_or(default).to_owned(),
         })
     }
 
@@ -146,8 +193,28 @@ impl ClientSettings {
                     Some(named.ok_or_else(|| invalid(name, text, "debug, log, notice, warning and error"))?);
             }
             "lock_timeout" => self.lock_timeout = crate::settings::parse_timeout(name, text)?,
-            _ => return Ok(false),
+            _ => return self.take(name, word),
         }
+        Ok(true)
+    }
+
+    /// Sets one of `TAKEN`; false for other names.
+    fn take(&mut self, name: &str, word: &str) -> Result<bool> {
+        let Some((known, values)) = TAKEN.iter().find(|(known, _)| *known == name) else { return Ok(false) };
+        // Words for a switch mean it.
+        let word = match types::switch::parse(word) {
+            Some(said) if values.contains(&"off") => {
+                if said {
+                    "on"
+                } else {
+                    "off"
+                }
+            }
+            _ => word,
+        };
+        let value = values.iter().find(|value| value.eq_ignore_ascii_case(word));
+        let taken = value.ok_or_else(|| invalid(name, word, &format!("{} alone", values.join(" and "))))?;
+        self.taken.insert(known, taken);
         Ok(true)
     }
 

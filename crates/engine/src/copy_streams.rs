@@ -4,6 +4,8 @@
 //! read in parallel, and Parquet is read from its end. So are pipes that stand where a file's path may stand:
 //! `/dev/stdin`, a named pipe, what a shell makes of `<(command)`.
 
+mod registered;
+
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -16,8 +18,6 @@ use std::time::Duration;
 use files::Capability;
 use sync::CancelToken;
 use types::{Error, Result, SqlState};
-
-use crate::Session;
 
 /// The standard input and output of a session's host.
 pub trait CopyStreams: Send + Sync {
@@ -267,13 +267,5 @@ impl Drop for Reading<'_> {
         if held.statements == 0 {
             held.inputs.retain(|input| self.keeps_pipes && input.pipe.is_some());
         }
-    }
-}
-
-impl Session {
-    /// Says where COPY ... FROM STDIN reads and COPY ... TO STDOUT writes. Without it both are refused: a library does
-    /// not take its host's standard streams unasked.
-    pub fn set_copy_streams(&self, streams: impl CopyStreams + 'static) {
-        *self.standard.streams.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(streams));
     }
 }

@@ -10,10 +10,10 @@ use types::{Error, Field, Result, Schema, SqlState, Value};
 
 use crate::Session;
 use crate::constraints::common_key_type;
+pub(crate) use crate::definable::{already_exists, positions};
 use crate::definitions::refuse_system;
 use crate::insert::existing;
 use crate::result::ResultSet;
-use crate::session::shown;
 use crate::storage_options;
 use crate::system::INFORMATION_SCHEMA;
 
@@ -206,7 +206,9 @@ impl Session {
         }
         for (own, other) in own.iter().zip(&parent_columns) {
             let (own, other) = (&columns[*own], &fields[*other]);
-            if common_key_type(own.ty, other.ty).is_none() {
+            // Texts that are equal in one collation need not be in another.
+            let alike = own.ty.compared_alike(other.ty) && common_key_type(own.ty, other.ty).is_some();
+            if !alike {
                 let first = key.columns.first().map_or("", String::as_str);
                 return Err(Error::new(
                     SqlState::DatatypeMismatch,
@@ -234,6 +236,17 @@ impl Session {
         cascade: bool,
     ) -> Result<ResultSet> {
         names.iter().try_for_each(|n| refuse_system(n.schema.as_deref()))?;
+        let snapshot = self.snapshot();
+        let (rejects, names): (Vec<&ObjectName>, Vec<&ObjectName>) = names.iter().partition(|name| {
+            name.schema.is_none()
+                && snapshot.find(None, &name.name).is_none()
+                && snapshot.view(None, &name.name).is_none()
+                && self.has_reject_table(&name.name)
+        });
+        rejects.iter().for_each(|name| self.drop_reject_table(&name.name));
+        if names.is_empty() {
+            return Ok(ResultSet::done("DROP TABLE"));
+        }
         // All or none: one commit.
         self.commit(|draft| {
             for name in names {
@@ -335,37 +348,4 @@ fn partitions(new: &NewTable, asked: &plan::statement::Partitioning) -> Result<P
         return Err(Error::new(SqlState::InvalidParameterValue, message));
     }
     Ok(Partitioning { column, names, scheme })
-}
-
-/// The error (42P07) for a name that a table, view or sequence has.
-pub(crate) fn already_exists(table: &str) -> Error {
-    Error::new(SqlState::DuplicateTable, format!("relation \"{table}\" already exists"))
-}
-
-/// Places of named columns; an unknown or repeated one is the user's mistake.
-pub(crate) fn positions(table: &str, columns: &[Field], names: &[String]) -> Result<Vec<usize>> {
-    let mut places = Vec::with_capacity(names.len());
-    for name in names {
-        let place = columns.iter().position(|f| f.name == *name).ok_or_else(|| {
-            let error = Error::new(
-                SqlState::UndefinedColumn,
-                format!(
-                    "column \"{name}\" named in key does not exist in table \"{}\"",
-                    shown(&ObjectName { schema: None, name: table.to_owned() })
-                ),
-            );
-            match catalog::nearest(name, columns.iter().map(|f| f.name.as_str())) {
-                Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
-                None => error,
-            }
-        })?;
-        if places.contains(&place) {
-            return Err(Error::new(
-                SqlState::DuplicateColumn,
-                format!("column \"{name}\" appears twice in a key"),
-            ));
-        }
-        places.push(place);
-    }
-    Ok(places)
 }

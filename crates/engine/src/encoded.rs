@@ -36,6 +36,11 @@ impl Session {
         Ok(Arc::new(read))
     }
 
+    /// Whether plans are run as another process would read them, for tests.
+    pub(crate) fn encodes_plans(&self) -> bool {
+        self.database.shared.encoded_plans.load(Relaxed)
+    }
+
     /// The program itself, or in tests what another process would read of it.
     pub(crate) fn program_as_read(&self, program: Program) -> Result<Program> {
         if !self.database.shared.encoded_plans.load(Relaxed) {

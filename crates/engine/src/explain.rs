@@ -1,4 +1,7 @@
 //! EXPLAIN and EXPLAIN ANALYZE.
+//!
+//! A statement is planned as if it were to run; ANALYZE runs it and takes the measurements of its operators. Text,
+//! JSON and Graphviz are printed by `plan` and `trace`. `advise` and the history use `query_of`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

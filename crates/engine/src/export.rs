@@ -1,5 +1,8 @@
 //! EXPORT DATABASE and IMPORT DATABASE: a folder with the definitions as SQL (`schema.sql`), a file a table, and the
 //! statements that load them (`load.sql`). Any version, and with little change any other engine, reads it.
+//!
+//! The definitions are in an order in which they can be run again: types and schemas first, then tables, views and
+//! what refers to tables. COPY FROM DATABASE (`mounts`) uses the same texts.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,6 +13,7 @@ use types::{Error, ReferentialAction, Result, SqlState, Type, Value};
 
 use crate::Session;
 use crate::result::ResultSet;
+use crate::statement::Within;
 
 const SCHEMA_FILE: &str = "schema.sql";
 const LOAD_FILE: &str = "load.sql";
@@ -259,10 +263,50 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
     Error::new(state, format!("cannot {what} \"{}\": {error}", path.display()))
 }
 
+/// What of a table is written: all of it, as texts what the format has not. HUGEINT, where decimals of 38 digits are in
+/// its place; intervals in Parquet, which has neither negative ones nor microseconds.
+fn exported(table: &Table, name: &str, format: &str) -> String {
+    let fields = table.columns.fields();
+    let is_wide = |field: &types::Field| {
+        field.ty == types::Type::HugeInt || (format == "parquet" && field.ty.holds(&|ty| ty.is_interval()))
+    };
+    if !matches!(format, "parquet" | "arrow") || !fields.iter().any(is_wide) {
+        return name.to_owned();
+    }
+    let columns = fields.iter().map(|field| {
+        let column = quote::name(&field.name);
+        if is_wide(field) { format!("CAST({column} AS TEXT) AS {column}") } else { column }
+    });
+    format!("(SELECT {} FROM {name})", columns.collect::<Vec<_>>().join(", "))
+}
+
+/// How a table is loaded whose intervals are texts, which COPY does not assign to them: its columns, and the values.
+fn as_intervals(table: &Table, format: &str) -> Option<(String, String)> {
+    let is_text = |field: &types::Field| format == "parquet" && field.ty.holds(&|ty| ty.is_interval());
+    let fields = table.columns.fields();
+    if !fields.iter().any(is_text) {
+        return None;
+    }
+    let filled = fields.iter().zip(&table.attributes).filter(|(_, own)| own.generated.is_none());
+    let (columns, values): (Vec<String>, Vec<String>) = filled
+        .map(|(field, _)| {
+            let column = quote::name(&field.name);
+            let value = format!("CAST({column} AS {})", field.ty.sql_name());
+            (column.clone(), if is_text(field) { value } else { column })
+        })
+        .unzip();
+    Some((columns.join(", "), values.join(", ")))
+}
+
 impl Session {
     /// EXPORT DATABASE into an empty or new directory: a script of the schema, one of the loading, and a file a
     /// table.
-    pub(crate) fn export_database(&self, path: &str, format: &str) -> Result<ResultSet> {
+    pub(crate) fn export_database(
+        &self,
+        path: &str,
+        format: &str,
+        statement: Within<'_>,
+    ) -> Result<ResultSet> {
         let format = format.to_lowercase();
         if !["parquet", "csv", "json", "arrow"].contains(&format.as_str()) {
             let message = format!("invalid format \"{format}\" of EXPORT DATABASE");
@@ -295,11 +339,19 @@ impl Session {
             let whole = folder.join(&file);
             let name = quote::qualified(&table.schema, &table.name);
             let target = quote::text(&whole.to_string_lossy());
-            self.run_text(&format!("COPY {} TO {target} (FORMAT {format})", whole_name(table)))?;
+            let rows = exported(table, &whole_name(table), &format);
+            self.run_text(&format!("COPY {rows} TO {target} (FORMAT {format})"), statement)?;
             // The folder may be moved: names in it are relative to it.
-            let _ = writeln!(load, "COPY {name} FROM {} (FORMAT {format});", quote::text(&file));
+            let file = quote::text(&file);
+            let _ = match as_intervals(table, &format) {
+                Some((columns, values)) => {
+                    writeln!(load, "INSERT INTO {name} ({columns}) SELECT {values} FROM {file};")
+                }
+                None => writeln!(load, "COPY {name} FROM {file} (FORMAT {format});"),
+            };
         }
         load.push_str(&afterwards(&snapshot)?);
+        load.push_str(&crate::comments::statements(&snapshot));
         for (file, text) in [(SCHEMA_FILE, definitions(&snapshot)?), (LOAD_FILE, load)] {
             let whole = folder.join(file);
             std::fs::write(&whole, text).map_err(|e| failed("write", &whole, &e))?;
@@ -308,7 +360,7 @@ impl Session {
     }
 
     /// Runs what EXPORT DATABASE wrote, as one statement: all of it or nothing.
-    pub(crate) fn import_database(&self, path: &str) -> Result<ResultSet> {
+    pub(crate) fn import_database(&self, path: &str, statement: Within<'_>) -> Result<ResultSet> {
         self.environment().capability().file(path)?;
         let folder = Path::new(path);
         let read = |file: &str| {
@@ -318,30 +370,30 @@ impl Session {
             })
         };
         let (schema, load) = (read(SCHEMA_FILE)?, read(LOAD_FILE)?);
-        for statement in sql::split(&schema)? {
+        for part in sql::split(&schema)? {
             self.go_on()?;
-            self.run_text(statement.of(&schema))?;
+            self.run_text(part.of(&schema), statement)?;
         }
-        for statement in sql::split(&load)? {
+        for part in sql::split(&load)? {
             self.go_on()?;
-            let text = statement.of(&load);
+            let text = part.of(&load);
             // File names are relative to the folder.
             let text = match text.split_once(" FROM '") {
-                Some((copy, file)) if text.starts_with("COPY ") => {
+                Some((copy, file)) if text.starts_with("COPY ") || text.starts_with("INSERT ") => {
                     let (file, rest) = file.split_once('\'').unwrap_or((file, ""));
                     let whole = quote::text(&folder.join(file).to_string_lossy());
                     format!("{copy} FROM {whole}{rest}")
                 }
                 _ => text.to_owned(),
             };
-            self.run_text(&text)?;
+            self.run_text(&text, statement)?;
         }
         Ok(ResultSet::done("IMPORT"))
     }
 
     /// Runs one statement as a part of the one that runs.
-    pub(crate) fn run_text(&self, text: &str) -> Result<ResultSet> {
-        let relations = self.relations();
+    pub(crate) fn run_text(&self, text: &str, statement: Within<'_>) -> Result<ResultSet> {
+        let relations = self.relations_of(statement.cloned());
         let planned = sql::plan_one(text, &relations)?;
         self.run_statement(planned, &relations)
     }

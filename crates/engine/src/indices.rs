@@ -17,6 +17,7 @@ use crate::Session;
 use crate::reorganize::Job;
 use crate::result::ResultSet;
 use crate::session::shown;
+use crate::statement::Within;
 use crate::storage_options::{check_index, free_name, index_kind};
 
 /// What CREATE INDEX says.
@@ -52,21 +53,33 @@ fn holder<'s>(
 }
 
 impl Session {
+    /// The schema of an index, and its name.
+    pub(crate) fn index_place(
+        &self,
+        snapshot: &catalog::Snapshot,
+        name: &ObjectName,
+    ) -> Option<(String, String)> {
+        let home = self.home();
+        let home = home.as_ref().map(|mount| mount.name.as_str());
+        let table = holder(snapshot, name.schema.as_deref(), &name.name, home)?;
+        Some((table.schema.clone(), name.name.clone()))
+    }
+
     /// CREATE INDEX. A unique one becomes a key of the table.
-    pub(crate) fn create_index(&self, new: NewIndex) -> Result<ResultSet> {
+    pub(crate) fn create_index(&self, new: NewIndex, statement: Within<'_>) -> Result<ResultSet> {
         let id = catalog::TableId(new.table_id.0);
         let kind = index_kind(new.method.as_deref().unwrap_or("csbtree"))?;
         let done = ResultSet::done("CREATE INDEX");
         let snapshot = self.newest_seen();
         let table = snapshot.table(new.table.schema.as_deref(), &new.table.name)?.clone();
-        if let Some(name) = &new.name {
-            if holder(&snapshot, Some(&table.schema), name, None).is_some() {
-                if new.if_not_exists {
-                    return Ok(done);
-                }
-                let message = format!("relation \"{name}\" already exists");
-                return Err(Error::new(SqlState::DuplicateTable, message).with_hint("it is an index"));
+        if let Some(name) = &new.name
+            && holder(&snapshot, Some(&table.schema), name, None).is_some()
+        {
+            if new.if_not_exists {
+                return Ok(done);
             }
+            let message = format!("relation \"{name}\" already exists");
+            return Err(Error::new(SqlState::DuplicateTable, message).with_hint("it is an index"));
         }
         if new.unique {
             // The promise is a key's, which every statement verifies.
@@ -74,7 +87,7 @@ impl Session {
             let columns = new.columns.iter().map(|c| fields[*c].name.clone()).collect();
             let key = AddedKey::Unique(UniqueKey { name: None, columns, nulls_equal: false });
             let key = AlterAction::AddConstraint { name: new.name.clone(), key };
-            self.alter_table(&new.table, Some(new.table_id), &[key], &self.relations())?;
+            self.alter_table(&new.table, Some(new.table_id), &[key], &self.relations_of(statement.cloned()))?;
             return Ok(done);
         }
         let columns = new.columns;
@@ -87,6 +100,7 @@ impl Session {
             let added: Vec<TableIndex> = columns.iter().map(one).collect();
             for index in &added {
                 check_index(index, &fields[index.column])?;
+                draft.forget_comment(catalog::Commented::Index, &table.schema, &index.name);
             }
             draft.redefine(id, |changed| {
                 if changed.columns != table.columns {

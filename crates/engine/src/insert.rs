@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use catalog::{Existing, NewTable, TableData};
+use catalog::{NewTable, TableData};
 use operators::context::InsertTarget;
 use plan::statement::{IfExists, ObjectName, TableOptions};
 use plan::{LogicalQuery, OutputColumn, PhysicalNode, PhysicalPlan, TableId};
@@ -15,6 +15,7 @@ use types::{Error, Field, Result, Schema, Type};
 
 use crate::Session;
 use crate::constraints::{LiveBlock, Unique, check_unique};
+pub(crate) use crate::definable::existing;
 use crate::execution::Purpose;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
@@ -92,7 +93,7 @@ impl Session {
             self.blocks_of(&shown(name), &known.columns, known.writer_options(), query, relations)?;
         let rows = blocks.iter().map(|b| b.block.rows() as u64).sum();
         if rows > 0 {
-            self.change_rows(RowChanges::added(known.id, blocks))?;
+            self.change_rows(RowChanges::added(known.id, blocks), relations.statement())?;
         }
         Ok(rows)
     }
@@ -108,10 +109,10 @@ impl Session {
         // That a query gives no NULLs today is no constraint.
         let fields: Vec<Field> =
             result_schema(&query).fields().iter().map(|f| Field::new(&f.name, f.ty, true)).collect();
-        if options.if_exists != IfExists::Replace {
-            if let Some(done) = self.exists_already(name, &fields, options)? {
-                return Ok(done);
-            }
+        if options.if_exists != IfExists::Replace
+            && let Some(done) = self.exists_already(name, &fields, options)?
+        {
+            return Ok(done);
         }
         let rows = self.make_table(name, fields, options, query, relations)?;
         Ok(ResultSet::done(format!("SELECT {rows}")))
@@ -157,14 +158,5 @@ impl Session {
         let existing = existing(options.if_exists);
         self.commit(|draft| draft.create_table(new, existing))?;
         Ok(rows)
-    }
-}
-
-/// The catalog's form of IF NOT EXISTS and OR REPLACE.
-pub(crate) fn existing(if_exists: IfExists) -> Existing {
-    match if_exists {
-        IfExists::Error => Existing::Refuse,
-        IfExists::Keep => Existing::Keep,
-        IfExists::Replace => Existing::Replace,
     }
 }

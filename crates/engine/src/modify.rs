@@ -13,6 +13,7 @@ use catalog::{BlockId, Table, TableData};
 use plan::statement::ObjectName;
 use plan::{Conflict, Modification, ModificationKind, RowAction, RowChange, TableId, referenced_row};
 use pool::{BlockWriter, SealedBlock};
+use types::nested::equality::Equality;
 use types::{Error, Result, Schema, SqlState, Value};
 use vector::Batch;
 
@@ -23,6 +24,7 @@ use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::{RunAs, cancelled, conform, result_schema};
 use crate::verify::RowChanges;
+pub(crate) use crate::verify::conforming;
 
 /// Fewer rows are not worth another thread.
 const ROWS_A_THREAD_MIN: usize = 50_000;
@@ -100,7 +102,10 @@ impl Session {
         };
         let place = |((ordinal, row), new)| ((stored[ordinal as usize].id, row), new);
         let renewed = Renewed { places: renewed.into_iter().map(place).collect(), batches };
-        self.change_rows(RowChanges { table: known.id, deleted, added, assigned, fate, renewed })?;
+        self.change_rows(
+            RowChanges { table: known.id, deleted, added, assigned, fate, renewed },
+            relations.statement(),
+        )?;
         Ok((count, rows))
     }
 
@@ -244,7 +249,10 @@ impl<'a> Changes<'a> {
     fn is_new(&mut self, batch: &Batch, row: usize) -> Result<bool> {
         let Some(conflict) = &self.conflict else { return Ok(true) };
         let key = |columns: &Vec<usize>| -> Option<Vec<Value>> {
-            let value = |c: &usize| batch.columns[RowChange::LEADING + c].value(row);
+            let value = |c: &usize| {
+                let column = &batch.columns[RowChange::LEADING + c];
+                Equality::of(column.ty()).value(column.value(row))
+            };
             let values: Vec<Value> = columns.iter().map(value).collect();
             // NULLs are never equal.
             (!values.iter().any(Value::is_null)).then_some(values)
@@ -303,22 +311,4 @@ fn twice(command: &str) -> Error {
         }
     };
     Error::new(SqlState::CardinalityViolation, message).with_hint(hint)
-}
-
-/// New rows with the types of the table's columns, and no NULL where there may be none.
-pub(crate) fn conforming(table: &Table, batch: Batch) -> Result<Batch> {
-    let mut columns = Vec::with_capacity(batch.columns.len());
-    for (column, field) in batch.columns.into_iter().zip(table.columns.fields()) {
-        if !field.nullable && column.has_nulls() {
-            return Err(Error::new(
-                SqlState::NotNullViolation,
-                format!(
-                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-                    field.name, table.name
-                ),
-            ));
-        }
-        columns.push(column.retyped(field.ty).ok_or_else(|| Error::out_of_range(&field.ty))?);
-    }
-    Ok(Batch::new(columns, batch.rows))
 }

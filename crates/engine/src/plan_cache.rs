@@ -18,24 +18,23 @@
 //! Results are never kept. Subqueries that run before their query is planned run every time, and where one gives
 //! another value than before (it calls `random()`, say) the query is planned anew, and its text not kept any more.
 
+mod planning;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use catalog::Snapshot;
 use plan::{LogicalQuery, PhysicalPlan, Statement};
 use sql::StatementText;
-use types::{Result, Schema, Type, Value, zone};
+use types::{Schema, Type, Value, zone};
 
-use crate::Session;
 use crate::calls::LONG_TEXT_BYTES;
-use crate::execution::{Purpose, SharedRows, Steps};
+use crate::execution::{KeptInPlace, SharedRows, Steps};
 use crate::open_plans::Trial;
 use crate::relations::SessionRelations;
-use crate::run::result_schema;
 
-use crate::settings::Settings;
-use crate::workload::Running;
+use crate::settings::{Settings, same_settings};
 
 /// Longer texts are mostly lists of literals, which come once; or nest so deeply that their plans cannot be taken
 /// apart on any stack.
@@ -61,7 +60,7 @@ struct Kept {
 /// What a plan depends on in addition to its text.
 struct Under {
     snapshot: Weak<Snapshot>,
-    settings: Settings,
+    settings: Arc<Settings>,
 }
 
 /// What is known of one text.
@@ -88,6 +87,8 @@ pub(crate) struct PlannedQuery {
     pub schema: Schema,
     /// The query's plan, with the values of its subqueries in it.
     pub plan: Arc<PhysicalPlan>,
+    /// The plan as it is evaluated in place, where that was made before or is to be kept.
+    pub in_place: KeptInPlace,
     /// Rows of its common subplans, which have run.
     pub shared: Vec<SharedRows>,
     /// Time from the text to the plan.
@@ -99,7 +100,7 @@ pub(crate) struct PlannedQuery {
 /// A statement as far as planning has brought it.
 pub(crate) enum Planned {
     /// Bound, and still to be optimized if it has a query.
-    Statement(Statement),
+    Statement(Box<Statement>),
     /// Its plans were kept.
     Query(PlannedQuery),
 }
@@ -128,7 +129,7 @@ impl<'a> Given<'a> {
 
 /// What was kept of a text.
 enum Found {
-    Bound(LogicalQuery),
+    Bound(Box<LogicalQuery>),
     Planned(Schema, Arc<Steps>),
 }
 
@@ -163,7 +164,7 @@ impl PlanCache {
         match &entry.stage {
             Stage::Planned(steps) => Some(Found::Planned(entry.schema.clone(), steps.clone())),
             Stage::Bound(_) => match std::mem::replace(&mut entry.stage, Stage::Taken) {
-                Stage::Bound(query) => Some(Found::Bound(*query)),
+                Stage::Bound(query) => Some(Found::Bound(query)),
                 _ => None,
             },
             Stage::Taken | Stage::Unsteady => None,
@@ -220,98 +221,18 @@ impl PlanCache {
     }
 }
 
-impl Session {
-    /// Plans a statement, which is all of the text if it is `alone`: by what is kept of the text, or anew. With what is
-    /// to be recorded of it.
-    pub(crate) fn plan_statement(
-        &self,
-        text: &str,
-        statement: &StatementText,
-        alone: bool,
-        relations: &SessionRelations,
-        Given { parameters, prepared, declared }: Given<'_>,
-    ) -> Result<(Planned, Option<Running>)> {
-        let own = statement.of(text);
-        let alone = alone && parameters.is_empty();
-        let started = Instant::now();
-        match if alone { self.plans.find(text, relations) } else { None } {
-            Some(Found::Bound(query)) => {
-                self.use_block();
-                return Ok((Planned::Statement(Statement::Query(query)), self.begin_record_of(own, &[])));
-            }
-            Some(Found::Planned(schema, steps)) => {
-                let planning = started.elapsed();
-                self.use_block();
-                let recorded = self.begin_record_of(own, &[]);
-                if let Some(shared) = self.run_steps(&steps, relations)? {
-                    if let Some(statement) = relations.statement() {
-                        statement.trace().note_kept_plan();
-                    }
-                    let plan = steps.plan.clone();
-                    return Ok((
-                        Planned::Query(PlannedQuery { schema, plan, shared, planning, trial: None }),
-                        recorded,
-                    ));
-                }
-                self.plans.refuse(text);
-                if let Some(statement) = relations.statement() {
-                    statement.trace().begin_anew();
-                }
-            }
-            None => {}
-        }
-        if prepared
-            && !parameters.is_empty()
-            && let Some(planned) = self.plan_prepared(text, statement, declared, parameters, relations)?
-        {
-            let recorded = match &planned {
-                Planned::Query(_) => self.begin_record_of(own, parameters),
-                Planned::Statement(statement) => self.begin_record(statement, own, parameters),
-            };
-            return Ok((planned, recorded));
-        }
-        let planned = sql::plan_with(text, statement, relations, parameters)?;
-        if let Statement::Query(query) = &planned {
-            self.use_block();
-            if alone {
-                self.plans.keep_bound(text, statement, &result_schema(query), None, relations);
-            }
-        }
-        let recorded = self.begin_record(&planned, own, parameters);
-        Ok((Planned::Statement(planned), recorded))
-    }
-
-    /// Plans a query that is bound, and runs what has to run before. `text`: whose plan it is, if that is to be kept.
-    pub(crate) fn plan_query(
-        &self,
-        query: LogicalQuery,
-        text: Option<&str>,
-        relations: &SessionRelations,
-    ) -> Result<PlannedQuery> {
-        let schema = result_schema(&query);
-        let prepared = self.plan_steps(query, relations, Purpose::Run, &mut vec![])?;
-        let (query, steps) = prepared.into_query(schema);
-        if let (Some(text), Some(steps)) = (text, steps)
-            && *self.settings() == *relations.session_settings()
-        {
-            self.plans.keep_planned(text, steps, relations);
-        }
-        Ok(query)
-    }
-}
-
 impl Under {
-    fn is_of(&self, relations: &SessionRelations) -> bool {
+    fn is_of(&mut self, relations: &SessionRelations) -> bool {
         // The weak reference keeps the address from being another snapshot's.
         self.snapshot.as_ptr() == Arc::as_ptr(relations.snapshot())
-            && self.settings == *relations.session_settings()
+            && same_settings(&mut self.settings, relations.session_settings())
     }
 }
 
 impl Kept {
     /// The entry of a text, if it holds for this snapshot and these settings. What does not is thrown away.
     fn used(&mut self, text: &str, relations: &SessionRelations) -> Option<&mut Entry> {
-        if !self.under.as_ref().is_some_and(|under| under.is_of(relations)) {
+        if !self.under.as_mut().is_some_and(|under| under.is_of(relations)) {
             self.texts.clear();
             self.under = Some(Under {
                 snapshot: Arc::downgrade(relations.snapshot()),

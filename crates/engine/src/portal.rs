@@ -19,8 +19,8 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use catalog::Snapshot;
+use plan::Statement;
 use plan::cursor::CursorCommand;
-use plan::{PhysicalNode, PhysicalPlan, Statement};
 use sql::StatementText;
 use types::{Error, Physical, Result, Schema, SqlState, Type, Value, Zone, zone};
 use vector::Batch;
@@ -32,11 +32,8 @@ use crate::plan_cache::Given;
 use crate::relations::SessionRelations;
 use crate::run::Form;
 use crate::session::{Description, columns_of};
-use crate::settings::Settings;
+use crate::settings::{Settings, same_settings};
 use crate::stream::{Opening, ResultStream};
-
-/// Rows that a query may have at most to be run at once instead of as a stream.
-const AT_ONCE_ROWS_MAX: u64 = 1024;
 
 /// A statement that was read and described before its parameters have values. Cheap to copy.
 #[derive(Clone)]
@@ -63,7 +60,7 @@ struct Inner {
 struct Under {
     definitions: Snapshot,
     alike: Weak<Snapshot>,
-    settings: Settings,
+    settings: Arc<Settings>,
 }
 
 /// A statement with values for its parameters, and how far its rows were read.
@@ -155,7 +152,7 @@ impl Session {
     /// # Ok::<(), engine::Error>(())
     /// ```
     pub fn prepare(&self, text: &str, declared: &[Option<Type>]) -> Result<PreparedStatement> {
-        self.called(|| {
+        let outcome = self.called(|| {
             let statements = self.statements(text)?;
             let statement = match statements.as_slice() {
                 [] => return Ok(self.nothing_prepared()),
@@ -175,7 +172,11 @@ impl Session {
             // A `:` before a word may be no marker.
             self.prepare_numbered(&numbered, owned, declared)
                 .or_else(|error| self.prepare_numbered(text, vec![], declared).map_err(|_| error))
-        })
+        });
+        if let Err(error) = &outcome {
+            self.tell_refusal(crate::statement::shortened(&sql::secrets::masked(text)), error);
+        }
+        outcome
     }
 
     fn nothing_prepared(&self) -> PreparedStatement {
@@ -296,7 +297,7 @@ impl Session {
             return Ok(());
         };
         let Some(promised) = &description.columns else { return Ok(()) };
-        let (snapshot, settings) = (self.snapshot(), self.settings().clone());
+        let (snapshot, settings) = (self.snapshot(), self.settings_now());
         {
             let mut under = under.lock().unwrap_or_else(PoisonError::into_inner);
             if under.holds(&snapshot, &settings) {
@@ -305,14 +306,8 @@ impl Session {
         }
         let (open, now) = self.described_now(text, statement, planned)?;
         let columns = self.promised_columns(&open?.statement);
-        let same = columns.is_some_and(|columns| {
-            let (now, then) = (columns.fields(), promised.fields());
-            now.len() == then.len() && now.iter().zip(then).all(|(a, b)| a.name == b.name && a.ty == b.ty)
-        });
-        if !same {
-            let message = "cached plan must not change result type";
-            return Err(Error::new(SqlState::FeatureNotSupported, message)
-                .with_hint("what the statement reads was redefined; prepare it again"));
+        if !columns.is_some_and(|columns| same_columns(&columns, promised)) {
+            return Err(other_columns());
         }
         *under.lock().unwrap_or_else(PoisonError::into_inner) = now;
         Ok(())
@@ -330,8 +325,8 @@ impl Under {
     }
 
     /// Whether names mean the same, under the same settings.
-    fn holds(&mut self, snapshot: &Arc<Snapshot>, settings: &Settings) -> bool {
-        if self.settings != *settings {
+    fn holds(&mut self, snapshot: &Arc<Snapshot>, settings: &Arc<Settings>) -> bool {
+        if !same_settings(&mut self.settings, settings) {
             return false;
         }
         if self.alike.as_ptr() == Arc::as_ptr(snapshot) {
@@ -405,13 +400,18 @@ impl Portal {
         };
         let stream = session.called(|| {
             let reading = session.standard.begin();
-            let outcome =
-                session.open_rows(&opening, |query, relations, recorded| match has_few_rows(&query.plan) {
-                    true => session.run_planned(query, &relations, Form::Values).map(ResultStream::ready),
-                    false => session.running_rows(query, relations, Form::Values, recorded),
-                });
+            let outcome = session.open_rows(&opening, |query, relations, recorded| {
+                session.running_rows(query, relations, Form::Values, recorded)
+            });
             reading.ended(outcome)
         })?;
+        if let Some(promised) = self.statement.columns().filter(|_| stream.has_rows()) {
+            // Files, cursors and prepared statements may be others without a definition having changed.
+            if !same_columns(stream.schema(), promised) {
+                session.fail_transaction();
+                return Err(other_columns());
+            }
+        }
         stream.outlive_statement();
         self.state = State::Open { stream, rest: None };
         Ok(())
@@ -420,17 +420,25 @@ impl Portal {
     /// The next rows, at most so many; `None` after the last. An error ends the portal, and the transaction block.
     pub fn next_batch(&mut self, session: &Session, rows_max: u64) -> Result<Option<Batch>> {
         self.open(session)?;
+        match &self.state {
+            // Rows that are there already need no call.
+            State::Open { rest: Some(_), .. } => self.next_called(session, rows_max),
+            State::Open { .. } => session.called(|| self.next_called(session, rows_max)),
+            _ => Ok(None),
+        }
+    }
+
+    /// `next_batch` of a portal that was opened, inside of a call.
+    fn next_called(&mut self, session: &Session, rows_max: u64) -> Result<Option<Batch>> {
         let State::Open { stream, rest } = &mut self.state else { return Ok(None) };
         let next = match rest.take() {
             Some(batch) => Ok(Some(batch)),
-            None => session.called(|| {
-                loop {
-                    match stream.next_batch()? {
-                        Some(batch) if batch.rows == 0 => {}
-                        other => return Ok(other),
-                    }
+            None => loop {
+                match stream.next_batch() {
+                    Ok(Some(batch)) if batch.rows == 0 => {}
+                    other => break other,
                 }
-            }),
+            },
         };
         match next {
             Ok(Some(batch)) => {
@@ -465,7 +473,29 @@ impl Portal {
             self.check(session)?;
             return self.fetched_again();
         }
-        session.called(|| self.fetch_called(session, rows_max, &mut each))
+        session.called(|| {
+            self.open(session)?;
+            self.fetch_called(session, rows_max, &mut each)
+        })
+    }
+
+    /// As `open` and `fetch`, as one call: `begin` is told of the portal when it has been opened, and gives what the rows
+    /// are handed to. The statement's deadline holds for both.
+    pub fn run<F: FnMut(Batch) -> Result<()>>(
+        &mut self,
+        session: &Session,
+        rows_max: Option<u64>,
+        begin: impl FnOnce(&Portal) -> Result<F>,
+    ) -> Result<Fetched> {
+        session.called(|| {
+            self.open(session)?;
+            let mut each = begin(self)?;
+            if self.is_done() {
+                self.check(session)?;
+                return self.fetched_again();
+            }
+            self.fetch_called(session, rows_max, &mut each)
+        })
     }
 
     /// `fetch`, under one deadline.
@@ -477,7 +507,7 @@ impl Portal {
     ) -> Result<Fetched> {
         let mut left = rows_max.unwrap_or(u64::MAX);
         while left > 0 {
-            match self.next_batch(session, left)? {
+            match self.next_called(session, left)? {
                 Some(batch) => {
                     left -= batch.rows as u64;
                     each(batch)?;
@@ -535,6 +565,17 @@ impl Portal {
     }
 }
 
+/// Whether rows are as a description has promised.
+fn same_columns(now: &Schema, promised: &Schema) -> bool {
+    let (now, then) = (now.fields(), promised.fields());
+    now.len() == then.len() && now.iter().zip(then).all(|(a, b)| a.name == b.name && a.ty == b.ty)
+}
+
+fn other_columns() -> Error {
+    Error::new(SqlState::FeatureNotSupported, "cached plan must not change result type")
+        .with_hint("what the statement reads was redefined; prepare it again")
+}
+
 /// A value in the form of its parameter's type: a number of another width is converted.
 fn in_form(value: Value, ty: Type, number: usize) -> Result<Value> {
     let whole = match &value {
@@ -569,34 +610,6 @@ fn in_form(value: Value, ty: Type, number: usize) -> Result<Value> {
             _ => Err(wrong()),
         },
     }
-}
-
-/// Whether running a query to its end is cheaper than making a stream of it.
-pub(crate) fn has_few_rows(plan: &PhysicalPlan) -> bool {
-    rows_max(plan).is_some_and(|rows| rows <= AT_ONCE_ROWS_MAX)
-}
-
-/// The most rows that a plan can have, where it says so by itself.
-fn rows_max(plan: &PhysicalPlan) -> Option<u64> {
-    match &plan.node {
-        PhysicalNode::Values { rows } => Some(rows.len() as u64),
-        PhysicalNode::Filter { input, .. }
-        | PhysicalNode::Project { input, .. }
-        | PhysicalNode::Fetch { input, .. }
-        | PhysicalNode::Window { input, .. } => rows_max(input),
-        PhysicalNode::Aggregate { groups, .. } if groups.is_empty() => Some(1),
-        PhysicalNode::Aggregate { input, .. } => rows_max(input),
-        PhysicalNode::Sort { input, limit, .. } => least(rows_max(input), *limit),
-        PhysicalNode::Limit { input, count, .. } => least(rows_max(input), *count),
-        PhysicalNode::UnionAll { inputs } => {
-            inputs.iter().try_fold(0u64, |sum, input| Some(sum.saturating_add(rows_max(input)?)))
-        }
-        _ => None,
-    }
-}
-
-fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    one.into_iter().chain(other).min()
 }
 
 fn several_prepared() -> Error {

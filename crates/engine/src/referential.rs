@@ -27,6 +27,7 @@ use crate::constraints::{
     Keyed, LiveBlock, Referring, check_referenced, find_referring, key_values, still_referenced,
 };
 use crate::modify::conforming;
+use crate::statement::Within;
 use crate::verify::{RowChanges, check_child, table};
 
 /// Steps of one statement: deeper trees than this are taken for a cycle.
@@ -178,13 +179,13 @@ struct Followers {
 impl Session {
     /// Makes the changes in the running transaction, and those that foreign keys ask for, once all keys are proved to
     /// hold.
-    pub(crate) fn change_rows(&self, changes: RowChanges) -> Result<()> {
-        let mut steps = vec![self.make_step(changes)?];
+    pub(crate) fn change_rows(&self, changes: RowChanges, statement: Within<'_>) -> Result<()> {
+        let mut steps = vec![self.make_step(changes, statement)?];
         let mut at = 0;
         while at < steps.len() {
             self.go_on()?;
             if !steps[at].doomed.is_empty() {
-                self.follow(at, &mut steps)?;
+                self.follow(at, &mut steps, statement)?;
             }
             at += 1;
         }
@@ -192,7 +193,7 @@ impl Session {
     }
 
     /// Does what foreign keys ask for after a step.
-    fn follow(&self, at: usize, steps: &mut Vec<Step>) -> Result<()> {
+    fn follow(&self, at: usize, steps: &mut Vec<Step>, statement: Within<'_>) -> Result<()> {
         let references = references(&self.snapshot(), &steps[at]);
         for updated in [false, true] {
             let action = |r: &&Reference| if updated { r.key.on_update } else { r.key.on_delete };
@@ -221,9 +222,9 @@ impl Session {
                 }
                 let changes = match (action, updated) {
                     (ReferentialAction::Cascade, false) => deletion(&followers),
-                    _ => self.renewal(followers, &reference.key, action)?,
+                    _ => self.renewal(followers, &reference.key, action, statement)?,
                 };
-                steps.push(self.make_step(changes)?);
+                steps.push(self.make_step(changes, statement)?);
             }
         }
         Ok(())
@@ -265,6 +266,7 @@ impl Session {
         followers: Followers,
         key: &ForeignKey,
         action: ReferentialAction,
+        statement: Within<'_>,
     ) -> Result<RowChanges> {
         let deletion = deletion(&followers);
         let Followers { child, rows, keys } = followers;
@@ -279,7 +281,9 @@ impl Session {
                     let cast = |key: &Vec<Value>| as_assigned(&key[at], from, ty);
                     Vector::from_values(ty, &keys.iter().map(cast).collect::<Result<Vec<Value>>>()?)
                 }
-                ReferentialAction::SetDefault => self.default_values(&child, *column, rows.len())?,
+                ReferentialAction::SetDefault => {
+                    self.default_values(&child, *column, rows.len(), statement)?
+                }
                 _ => Vector::constant(ty, Value::Null, rows.len()).flatten(),
             });
         }
@@ -318,16 +322,22 @@ impl Session {
     }
 
     /// So many values of a column's DEFAULT, evaluated for each.
-    fn default_values(&self, table: &Table, column: usize, rows: usize) -> Result<Vector> {
+    fn default_values(
+        &self,
+        table: &Table,
+        column: usize,
+        rows: usize,
+        statement: Within<'_>,
+    ) -> Result<Vector> {
         let ty = table.columns.fields()[column].ty;
         let Some(default) = &table.attributes[column].default else {
             return Ok(Vector::constant(ty, Value::Null, rows).flatten());
         };
         let text = format!("SELECT CAST(({default}) AS {ty}) FROM generate_series(1, {rows})");
-        let relations = self.relations();
+        let relations = self.relations_of(statement.cloned());
         let mut values = Vec::with_capacity(rows);
-        for statement in sql::split(&text)? {
-            let Statement::Query(query) = sql::plan(&text, &statement, &relations)? else { continue };
+        for part in sql::split(&text)? {
+            let Statement::Query(query) = sql::plan(&text, &part, &relations)? else { continue };
             let query: LogicalQuery = query;
             for batch in self.run_query(query, &relations)?.into_batches() {
                 values.extend((0..batch.rows).map(|row| batch.columns[0].value(row)));

@@ -1,4 +1,7 @@
 //! Tests: a session that may open nothing opens nothing, by whatever statement.
+//!
+//! Each statement is run by a session without any capability, which must answer 42501 and make nothing. Those about
+//! files are then run by one that may open what lies in a folder, where they must work.
 
 use std::io::{Read, Write};
 
@@ -37,7 +40,7 @@ impl Drop for Folder {
 }
 
 /// Statements that open something; `{}` is a folder with `x.csv` and `x.parquet`.
-const FILES: [&str; 24] = [
+const FILES: [&str; 25] = [
     "SELECT * FROM '{}/x.csv'",
     "SELECT * FROM '{}/*.parquet'",
     "SELECT * FROM '{}/part'",
@@ -55,6 +58,7 @@ const FILES: [&str; 24] = [
     "COPY t FROM '{}/x.csv'",
     "COPY t TO '{}/new.csv'",
     "COPY (SELECT 1 AS a, 2 AS b) TO '{}/new' (FORMAT csv, PARTITION_BY (a))",
+    "COPY t TO '{}/new' (FORMAT delta)",
     "EXPORT DATABASE '{}/new'",
     "IMPORT DATABASE '{}'",
     "BACKUP DATABASE TO '{}/new'",
@@ -65,11 +69,13 @@ const FILES: [&str; 24] = [
 ];
 
 /// As `FILES`, of addresses, secrets and streams.
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 18] = [
     "SELECT * FROM 's3://bucket/x.csv'",
     "SELECT * FROM 's3://bucket/*.csv'",
     "SELECT * FROM 'https://server.invalid/x.csv'",
     "SELECT * FROM 'hdfs://server.invalid/x.csv'",
+    "SELECT * FROM delta_scan('s3://bucket/table')",
+    "SELECT * FROM iceberg_scan('https://server.invalid/table')",
     "COPY t TO 's3://bucket/x.csv'",
     "COPY t TO 'gs://bucket/x' (FORMAT csv, PARTITION_BY (a))",
     "ATTACH 's3://bucket/database' AS other",

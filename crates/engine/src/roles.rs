@@ -1,20 +1,22 @@
-//! Roles: names that sessions go by, and the settings that each of them begins with.
+//! The settings that sessions begin with: those of their role, of the host and of the client.
 //!
-//! A role is a name and nothing else: it needs no declaration, owns nothing and forbids nothing, since any process that
-//! opens the database can read all of it. `ALTER ROLE dashboards SET priority = 500` says what holds for the
-//! sessions of that role from their next statement on, those that are open included, but for settings that a session
-//! has set itself: a query's own (ALTER QUERY) comes before the session's, the session's before the role's, the
-//! role's before the default. Roles live as long as the process, as all settings do.
+//! `ALTER ROLE dashboards SET priority = 500` says what holds for the sessions of that role from their next statement
+//! on, those that are open included, but for settings that a session has set itself. The order, the stronger first:
+//!
+//! ```text
+//!  ALTER QUERY -> SET -> what the client named when it connected (`keep_begun`) -> the role's (ALTER ROLE ... SET)
+//!              -> what the host has sessions begin with (`set_defaults`) -> the default
+//! ```
+//! RESET goes one step down. Settings of roles of the catalog are kept there; those of a name that no role has, which
+//! only the host's own session may go by, live as long as the process.
+
+mod statements;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use types::{Error, Field, Result, SqlState, Type, Value};
-
-use crate::Session;
-use crate::result::ResultSet;
-use crate::settings::{self, Settings};
+use types::{Field, Type, Value};
 
 /// The role of a session that has not set one.
 pub(crate) const DEFAULT_ROLE: &str = "quickstep";
@@ -66,150 +68,25 @@ pub(crate) struct RoleView {
     seen: Option<u64>,
     /// The roles of the catalog that it follows.
     state: Option<Arc<access::State>>,
+    /// What the statements of a role may use, and the roles of the catalog that say so.
+    pub(crate) limits: Option<(access::RoleId, Arc<access::State>, access::Limits)>,
+    /// When `limits` were last looked up: nothing was published since where this is the catalog's count now.
+    pub(crate) limits_published: Option<u64>,
+    /// Whose roles were all there, likewise.
+    pub(crate) present: Option<(crate::access::Identity, u64)>,
+    /// When `state` was last compared, likewise.
+    followed_published: Option<u64>,
     /// Settings that the session has set itself.
     own: BTreeSet<String>,
-    /// Settings that are as the role has them.
+    /// Settings that are as the role, the host or the client has them.
     followed: BTreeSet<String>,
-}
-
-impl Session {
-    /// Takes over what the session's role says since the last statement.
-    pub(crate) fn follow_role(&self) {
-        let version = self.database.shared.roles.version.load(Ordering::Acquire);
-        let state = self.database.shared.catalog.snapshot().access().clone();
-        let mut view = self.role_view();
-        if view.seen == Some(version) && view.state.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &state)) {
-            return;
-        }
-        let mut settings = self.settings();
-        let mut wanted = self.database.shared.roles.of(settings.role.as_deref().unwrap_or(DEFAULT_ROLE));
-        if let Some(role) = state.role(settings.identity.current) {
-            wanted.extend(role.settings);
-        }
-        view.state = Some(state);
-        let view = &mut *view;
-        for name in std::mem::take(&mut view.followed) {
-            if !view.own.contains(&name) && !wanted.contains_key(&name) {
-                // A default is a value that its setting takes.
-                _ = settings.set(&name, None);
-            }
-        }
-        for (name, value) in wanted {
-            // Checked when the role was given it.
-            if !view.own.contains(&name) && settings.set(&name, Some(&value)).is_ok() {
-                view.followed.insert(name);
-            }
-        }
-        view.seen = Some(version);
-    }
-
-    /// A setting of the session's own, or, without a value, what its role or the default has.
-    pub(crate) fn set_own(&self, name: &str, value: Option<&str>) -> Result<()> {
-        self.settings().set(name, value)?;
-        let mut view = self.role_view();
-        match value {
-            Some(_) => _ = view.own.insert(name.to_owned()),
-            None => {
-                view.own.remove(name);
-                view.seen = None;
-            }
-        }
-        drop(view);
-        self.follow_role();
-        Ok(())
-    }
-
-    /// What the role says has to be applied again.
-    pub(crate) fn forget_role_settings(&self) {
-        self.role_view().seen = None;
-    }
-
-    /// ALTER ROLE; `None`: it is another procedure.
-    pub(crate) fn call_alter_role(
-        &self,
-        procedure: &str,
-        arguments: &[(Option<String>, Value, Type)],
-    ) -> Option<Result<ResultSet>> {
-        if !is_role_procedure(procedure) {
-            return None;
-        }
-        let texts: Option<Vec<&str>> = arguments.iter().map(|(_, value, _)| value.as_text()).collect();
-        Some(self.alter_role(procedure, &texts.unwrap_or_default()))
-    }
-
-    fn alter_role(&self, procedure: &str, arguments: &[&str]) -> Result<ResultSet> {
-        match (procedure, arguments) {
-            ("alter_role", [role, name, value]) => {
-                let name = name.to_ascii_lowercase();
-                checked(&name, value)?;
-                self.change_role_settings(role, |settings| {
-                    settings.insert(name.clone(), (*value).to_owned());
-                })?;
-            }
-            ("reset_role", [role]) => self.change_role_settings(role, RoleSettings::clear)?,
-            ("reset_role", [role, name]) => {
-                let name = name.to_ascii_lowercase();
-                settable(&name)?;
-                self.change_role_settings(role, |settings| _ = settings.remove(&name))?;
-            }
-            _ => {
-                return Err(Error::new(
-                    SqlState::InvalidParameterValue,
-                    "a role and its setting are expected",
-                )
-                .with_hint("write ALTER ROLE name SET setting = value, or ALTER ROLE name RESET setting"));
-            }
-        }
-        self.follow_role();
-        Ok(ResultSet::done("ALTER ROLE"))
-    }
-}
-
-impl Session {
-    /// Changes the settings of a role: of one of the catalog there, of another name in memory, where only the host's own
-    /// session knows one.
-    fn change_role_settings(&self, role: &str, change: impl Fn(&mut RoleSettings)) -> Result<()> {
-        let identity = self.identity();
-        let known = self.snapshot().access().find(role);
-        match known {
-            Some(id) if id != access::RoleId::BOOTSTRAP => {
-                self.commit(|draft| crate::access::set_role_settings(draft, identity, id, &change))
-            }
-            None if !identity.embedded => self.snapshot().access().named(role).map(drop),
-            _ if !self.is_superuser() => Err(access::denied("permission denied to alter role")),
-            _ => {
-                self.database.shared.roles.change(role, change);
-                Ok(())
-            }
-        }
-    }
+    /// What the host has the session begin with.
+    defaults: RoleSettings,
+    /// What the client named when it connected.
+    begun: RoleSettings,
 }
 
 /// Whether a procedure is what ALTER ROLE is parsed as; it changes no data.
 pub(crate) fn is_role_procedure(procedure: &str) -> bool {
     ["alter_role", "reset_role"].contains(&procedure)
-}
-
-/// Whether roles have a setting of this name: all but those of the database and where names are looked for.
-fn settable(name: &str) -> Result<()> {
-    if settings::shared().any(|(shared, _)| shared == name) {
-        return Err(Error::new(
-            SqlState::InvalidParameterValue,
-            format!("\"{name}\" is a setting of the whole database, which a role cannot have"),
-        )
-        .with_hint(format!("write SET {name} = ...")));
-    }
-    if name == "search_path" || name == "role" {
-        return Err(Error::new(
-            SqlState::InvalidParameterValue,
-            format!("a role cannot have the setting \"{name}\""),
-        )
-        .with_hint("it is a session's own"));
-    }
-    Settings::default().get(name).map(drop).ok_or_else(|| settings::unknown(name))
-}
-
-fn checked(name: &str, value: &str) -> Result<()> {
-    settable(name)?;
-    Settings::default().set(name, Some(value))
 }

@@ -24,21 +24,10 @@ use types::{Error, Result};
 use crate::Session;
 use crate::plan_cache::Given;
 use crate::result::ResultSet;
-use crate::statement;
+use crate::sessions::TransactionStatus;
 
 /// How often a wait for another thread's script looks whether it shall go on.
 const WAIT_LOOKS: Duration = Duration::from_millis(20);
-
-/// Where a session is, as PostgreSQL's ReadyForQuery says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransactionStatus {
-    /// In no transaction block.
-    Idle,
-    /// In a block: BEGIN was said, or a script or a pipeline is under way.
-    InBlock,
-    /// In a block that has met an error, and only ends.
-    Failed,
-}
 
 /// A text of several statements under way; what it has done is taken back if it is dropped before `finish`.
 pub(crate) struct Script<'s> {
@@ -71,7 +60,11 @@ impl Session {
     /// Ends what [`Session::begin_implicit`] has opened, and keeps its changes or, without `commit` or after an error,
     /// takes them back. A block that BEGIN has made one like any other stays, and has failed without `commit`.
     pub fn end_implicit(&self, commit: bool) -> Result<()> {
-        let outcome = self.called(|| self.end_implicit_block(commit));
+        // Mostly there is none, which is no work.
+        let outcome = match self.is_in_implicit_block() {
+            true => self.called(|| self.end_implicit_block(commit)),
+            false => Ok(()),
+        };
         if !commit {
             self.fail_transaction();
         }
@@ -106,7 +99,7 @@ impl Session {
 
     /// Begins a script of so many statements.
     pub(crate) fn begin_script(&self, statements: usize) -> Result<Script<'_>> {
-        let inside = statement::enclosing().is_some() || self.database.shared.scheduler.is_inside_order();
+        let inside = self.is_inside();
         let mut script = Script { session: self, is_transaction: false, is_claimed: false };
         if statements > 1 && !inside {
             if !self.is_of_script() {

@@ -1,26 +1,16 @@
 //! CREATE SECRET and DROP SECRET, which the parser makes calls of, and what can be seen of secrets in SQL.
 
+mod statements;
+
 use formats::Environment;
 use formats::remote::{self, Conflict, ShownSecret};
 use types::{Error, Field, Result, SqlState, Type, Value};
 
-use crate::Session;
 use crate::result::ResultSet;
 
 /// Whether a procedure changes secrets, which are no part of the database.
 pub(crate) fn is_about_secrets(procedure: &str) -> bool {
     sql::secrets::PROCEDURES.contains(&procedure)
-}
-
-impl Session {
-    /// `None`: it is another procedure.
-    pub(crate) fn call_about_secrets(
-        &self,
-        procedure: &str,
-        arguments: &[(Option<String>, Value, Type)],
-    ) -> Option<Result<ResultSet>> {
-        is_about_secrets(procedure).then(|| call(&self.environment(), procedure, arguments))
-    }
 }
 
 fn call(

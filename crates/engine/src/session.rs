@@ -6,19 +6,17 @@
 //! to the file that implements it. All state is behind locks, so that threads may share a session; statements of an
 //! open block take turns.
 
-use std::collections::{BTreeMap, HashMap};
+mod state;
+
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use files::DirectReads;
-use files::packed::Packing;
-use plan::Statement;
-use plan::statement::ObjectName;
+use plan::{LogicalPlan, ScanSource, Statement};
 use sync::CancelToken;
-use types::{Error, Field, Result, Schema, SqlState, Type, Value, zone};
-use vector::{Batch, Vector};
+use types::{Error, Result, Schema, SqlState, Type, Value, zone};
 
 use crate::calls::caught;
 use crate::client_settings;
@@ -27,7 +25,6 @@ use crate::cursors::Cursors;
 use crate::database::Database;
 use crate::indices::NewIndex;
 use crate::open_plans::OpenPlans;
-use crate::placement::WorkerAffinity;
 use crate::plan_cache::{Given, PlanCache, Planned};
 use crate::prepared::Prepared;
 use crate::progress::ProgressWatch;
@@ -38,29 +35,36 @@ use crate::roles::{self, RoleView};
 use crate::run::Form;
 use crate::secrets;
 use crate::sequences::SequenceValues;
-use crate::settings::{self, Settings};
-use crate::statement::{self, StatementContext};
-use crate::stream::OpenStream;
+use crate::sessions::Presence;
+use crate::settings::{self, Settings, SettingsGuard};
+use crate::statement::StatementContext;
 use crate::traces;
-use crate::transaction::Transactions;
+
+pub(crate) use crate::calls::Tick;
+pub(crate) use crate::definable::shown;
+pub use state::{Description, Registered, Session};
+pub(crate) use state::{database_setting, more_than_one, text_result};
 
 /// The share of the memory limit up to which rows of a registered reader are kept in memory.
 const LIVE_SHARE: u64 = 8;
 
-/// Rows that are registered, for [`Session::register_again`].
-#[derive(Clone)]
-pub struct Registered(Object);
+/// The settings and roles that a client was told of; see [`Session::has_new_settings`].
+#[derive(Default)]
+pub struct SettingsSeen {
+    of: Option<(Arc<Settings>, Arc<access::State>)>,
+    /// When the roles were looked up, where no block was open: nothing was published since if it is the catalog's count.
+    published: Option<u64>,
+}
 
-/// A hook that runs while a statement does; `Break` cancels the statement.
-pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
-
-/// What a statement asks for and gives, before its parameters have values.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Description {
-    /// The types of `$1`, `$2` and so on: those that their places ask for, TEXT where none says anything.
-    pub parameters: Vec<Type>,
-    /// The result's columns; `None` where there are none.
-    pub columns: Option<Schema>,
+/// A tick, and the poll that calls it and raises the signal when it says so. Made once: every call of the host uses it.
+fn with_poll(tick: Tick, cancel: &CancelToken) -> (Tick, sync::stop::Poll) {
+    let (asked, cancel) = (tick.clone(), cancel.clone());
+    let poll = move || {
+        if asked().is_break() {
+            cancel.cancel();
+        }
+    };
+    (tick, Arc::new(poll))
 }
 
 /// The columns of a bound statement's result.
@@ -72,56 +76,9 @@ pub(crate) fn columns_of(statement: &Statement) -> Option<Schema> {
             let schema = crate::run::result_schema(&modification.query);
             Schema::new(schema.fields()[schema.len() - columns..].to_vec())
         }),
+        Statement::CopyTo { path, options, .. } => crate::copy_to::returned_columns(path.as_deref(), options),
         _ => None,
     }
-}
-
-/// One client's view of a database. Statements of a session run one at a time; sessions run side by side.
-pub struct Session {
-    pub(crate) database: Database,
-    /// What its statements open files with.
-    base: formats::Environment,
-    /// What COPY FROM STDIN reads lies there, for roles that may open no files.
-    input: Arc<crate::access::InputFolder>,
-    settings: Mutex<Settings>,
-    pub(crate) cancel: CancelToken,
-    /// Calls of the host that are under way: more than one where a host's function runs statements inside of one.
-    pub(crate) calls: AtomicUsize,
-    tick: Mutex<Option<Tick>>,
-    objects: Mutex<HashMap<String, Object>>,
-    rejects: Arc<Mutex<RejectTables>>,
-    pub(crate) standard: Arc<StandardStreams>,
-    /// How many statements' planning this session answers questions of, one inside the other.
-    asked: usize,
-    pub(crate) progress: ProgressWatch,
-    /// Streams that may be open.
-    pub(crate) streams: Mutex<Vec<OpenStream>>,
-    /// Prepared statements by name.
-    pub(crate) prepared: Mutex<BTreeMap<String, Prepared>>,
-    pub(crate) plans: PlanCache,
-    /// Plans of prepared statements.
-    pub(crate) open: OpenPlans,
-    pub(crate) transactions: Arc<Transactions>,
-    /// Cursors by name.
-    pub(crate) cursors: Cursors,
-    /// What transactions begin with, if not with the newest.
-    pub(crate) pinned: Option<Arc<catalog::Snapshot>>,
-    /// Memory is to be given back when the transaction ends.
-    pub(crate) reclaims: AtomicBool,
-    sequences: SequenceValues,
-    /// Tables that the running statement scans.
-    pub(crate) scanned: Mutex<Vec<catalog::TableId>>,
-    /// Unique in the process; `quickstep_queries` shows it.
-    pub(crate) number: u64,
-    /// The number of the statement that began last.
-    pub(crate) last_query: AtomicU64,
-    /// What its statements' time is charged to.
-    pub(crate) account: Arc<scheduler::Account>,
-    role: Mutex<RoleView>,
-    /// The place among its role's sessions that it takes.
-    pub(crate) seat: Option<crate::access::Seat>,
-    /// Names of relations that were registered for one statement.
-    names: AtomicU64,
 }
 
 impl Session {
@@ -129,11 +86,13 @@ impl Session {
     pub(crate) fn new(database: Database, environment: formats::Environment) -> Self {
         static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
         let cancel = CancelToken::new();
+        let number = NEXT_SESSION.fetch_add(1, Ordering::Relaxed);
+        let presence = Presence::new(number, cancel.clone());
         Session {
             database,
             base: environment,
             input: Arc::default(),
-            settings: Mutex::new(Settings::default()),
+            settings: Mutex::default(),
             standard: Arc::new(StandardStreams::new(cancel.clone())),
             cancel,
             calls: AtomicUsize::new(0),
@@ -143,7 +102,8 @@ impl Session {
             asked: 0,
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
-            prepared: Mutex::default(),
+            presence,
+            listed: None,
             plans: PlanCache::default(),
             open: OpenPlans::default(),
             transactions: Arc::default(),
@@ -152,7 +112,8 @@ impl Session {
             reclaims: AtomicBool::new(false),
             sequences: SequenceValues::default(),
             scanned: Mutex::default(),
-            number: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
+            last_shape: crate::workload::LastShape::default(),
+            number,
             last_query: AtomicU64::new(0),
             account: scheduler::Account::new(),
             role: Mutex::default(),
@@ -174,19 +135,20 @@ impl Session {
     pub(crate) fn asked(
         database: &Database,
         environment: &formats::Environment,
-        settings: &Settings,
+        settings: &Arc<Settings>,
         objects: &HashMap<String, Object>,
         rejects: &Arc<Mutex<RejectTables>>,
         tick: Option<Tick>,
         asked: usize,
     ) -> Self {
+        let session = Session::new(database.clone(), environment.clone());
         Session {
             asked,
             settings: Mutex::new(settings.clone()),
             objects: Mutex::new(objects.clone()),
             rejects: rejects.clone(),
-            tick: Mutex::new(tick),
-            ..Session::new(database.clone(), environment.clone())
+            tick: Mutex::new(tick.map(|tick| with_poll(tick, &session.cancel))),
+            ..session
         }
     }
 
@@ -265,7 +227,8 @@ impl Session {
 
     /// A hook called on the calling thread at least every 20 ms while a statement runs; `Break` cancels it.
     pub fn set_tick(&self, tick: impl Fn() -> ControlFlow<()> + Send + Sync + 'static) {
-        *self.tick.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tick));
+        *self.tick.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(with_poll(Arc::new(tick), &self.cancel));
     }
 
     /// Looks at the running statement from outside: from the tick, or from another thread.
@@ -275,12 +238,24 @@ impl Session {
 
     /// The hook of `set_tick`, if one is set.
     pub(crate) fn tick(&self) -> Option<Tick> {
-        self.tick.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let tick = self.tick.lock().unwrap_or_else(PoisonError::into_inner);
+        tick.as_ref().map(|(tick, _)| tick.clone())
+    }
+
+    /// The hook of `set_tick` for work that asks whether to stop: it raises the session's signal.
+    pub(crate) fn poll(&self) -> Option<sync::stop::Poll> {
+        let tick = self.tick.lock().unwrap_or_else(PoisonError::into_inner);
+        tick.as_ref().map(|(_, poll)| poll.clone())
     }
 
     /// The settings, locked: hold them for moments only.
-    pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn settings(&self) -> SettingsGuard<'_> {
+        SettingsGuard::new(self.settings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The settings as they are now, for what is to keep them: statements share them until one is set.
+    pub(crate) fn settings_now(&self) -> Arc<Settings> {
+        self.settings().shared()
     }
 
     /// What the session follows of its role, locked.
@@ -365,10 +340,32 @@ impl Session {
             caught(text, || {
                 zone::within(zone, || {
                     let _reading = self.standard.begin_description();
-                    let open = sql::plan_open(text, statement, &self.relations(), &[])?;
+                    let open = sql::plan_open(text, statement, &self.relations_of(None), &[])?;
                     Ok(Description { parameters: open.types, columns: columns_of(&open.statement) })
                 })
             })
+        })
+    }
+
+    /// Names and types of the columns that rows of an INSERT fill: those that are named, or all but generated ones. Names
+    /// are written as in SQL. It takes the privilege to insert, and not the one to read.
+    pub fn columns_to_insert(&self, table: &str, columns: &[&str]) -> Result<Schema> {
+        let listed = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+        let text = format!("SELECT {listed} FROM {table}");
+        self.called(|| {
+            let statements = self.statements(&text)?;
+            let [statement] = statements.as_slice() else { return Err(more_than_one()) };
+            let relations = self.relations_of(None).to_insert();
+            let planned = caught(&text, || sql::plan(&text, statement, &relations))?;
+            let Statement::Query(query) = planned else { return Err(Error::internal("SELECT is no query")) };
+            let schema = crate::run::result_schema(&query);
+            let Some(table) = table_of(&query.plan).filter(|_| columns.is_empty()) else { return Ok(schema) };
+            let table = relations.table_by_id(table)?;
+            let filled = |field: &&types::Field| {
+                let at = table.columns.fields().iter().position(|own| own.name == field.name);
+                at.is_none_or(|at| table.attributes[at].generated.is_none())
+            };
+            Ok(Schema::new(schema.fields().iter().filter(filled).cloned().collect()))
         })
     }
 
@@ -417,16 +414,18 @@ impl Session {
                 let bound = started.elapsed();
                 let mut result = match planned {
                     Planned::Query(query) => self.run_planned(query, &relations, Form::Values)?,
-                    Planned::Statement(Statement::Query(query)) => {
-                        let query = self.plan_query(query, alone.then_some(text), &relations)?;
-                        let mut result = self.run_planned(query, &relations, Form::Values)?;
-                        result.planning += bound;
-                        result
-                    }
-                    Planned::Statement(other) => self.run_statement(other, &relations)?,
+                    Planned::Statement(statement) => match *statement {
+                        Statement::Query(query) => {
+                            let query = self.plan_query(query, alone.then_some(text), &relations)?;
+                            let mut result = self.run_planned(query, &relations, Form::Values)?;
+                            result.planning += bound;
+                            result
+                        }
+                        other => self.run_statement(other, &relations)?,
+                    },
                 };
                 if let Some(recorded) = self.scanned_by(recorded) {
-                    self.database.shared.workload.note(recorded);
+                    self.database.shared.workload.note(recorded, &self.last_shape);
                 }
                 running.trace().note_tag(result.tag());
                 result.zone = zone::current();
@@ -442,6 +441,15 @@ impl Session {
         statement: Statement,
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
+        let tag = crate::audit::tag_of(&statement);
+        let outcome = self.run_untold(statement, relations);
+        if let (Some(tag), Some(own)) = (tag, relations.statement()) {
+            self.tell_statement(tag, own.query().text(), outcome.as_ref().err());
+        }
+        outcome
+    }
+
+    fn run_untold(&self, statement: Statement, relations: &SessionRelations) -> Result<ResultSet> {
         if let Some(verb) = changing(&statement) {
             self.refuse_read_only(verb)?;
         }
@@ -451,7 +459,7 @@ impl Session {
         let statement = self.with_schemas(statement)?;
         self.authorize(&statement)?;
         match statement {
-            Statement::Access(statement) => self.access_statement(&statement),
+            Statement::Access(statement) => self.access_statement(&statement, relations.statement()),
             Statement::Query(query) => self.run_query(query, relations),
             Statement::ChangingQuery(query) => self.run_query(*query, relations),
             Statement::CreateTable { name, columns, options } => self.create_table(&name, columns, &options),
@@ -461,21 +469,25 @@ impl Session {
             Statement::AlterTable { name, table, actions } => {
                 self.alter_table(&name, table, &actions, relations)
             }
-            Statement::AlterTypes { name, table, columns, query } => {
-                self.alter_types(&name, table, columns, query, relations)
+            Statement::AlterTypes { name, table, columns, query, defaults } => {
+                self.alter_types(&name, table, (columns, defaults), query, relations)
             }
             Statement::RenameView { name, to } => self.rename_view(&name, to),
-            Statement::Comment { on, text } => self.comment_on(&on, text),
-            Statement::CreateIndex { name, table, table_id, method, columns, unique, if_not_exists } => {
-                self.create_index(NewIndex { name, table, table_id, method, columns, unique, if_not_exists })
-            }
+            Statement::Comment { on, text } => self.comment_on(&on, text, relations),
+            Statement::CreateIndex { name, table, table_id, method, columns, unique, if_not_exists } => self
+                .create_index(
+                    NewIndex { name, table, table_id, method, columns, unique, if_not_exists },
+                    relations.statement(),
+                ),
             Statement::Reorganize { name, table, options, rows } => {
                 self.reorganize(&name, table, &options, rows.map(|rows| *rows), relations)
             }
             Statement::DropIndex { names, if_exists } => self.drop_indices(&names, if_exists),
             Statement::Attach(attach) => self.attach(attach),
             Statement::Detach { name, if_exists } => self.detach(&name, if_exists),
-            Statement::CopyDatabase { from, to, schema_only } => self.copy_database(&from, &to, schema_only),
+            Statement::CopyDatabase { from, to, schema_only } => {
+                self.copy_database(&from, &to, schema_only, relations.statement())
+            }
             Statement::CreateSchema { name, if_not_exists } => self.create_schema(&name, if_not_exists),
             Statement::DropTable { names, if_exists, cascade } => {
                 self.drop_tables(&names, if_exists, cascade)
@@ -522,14 +534,9 @@ impl Session {
             Statement::DropFunction { name, if_exists } => self.drop_function(&name, if_exists),
             Statement::DropMacro { name, if_exists } => self.drop_macro(&name, if_exists),
             Statement::Prepare { name, text, types } => {
-                self.prepare_statement(name, Prepared { text, types })
+                self.prepare_statement(name, Prepared::new(text, types, true))
             }
-            Statement::Execute { name, arguments } => {
-                match self.planned_prepared(&name, &arguments, relations)? {
-                    Planned::Query(query) => self.run_planned(query, relations, Form::Values),
-                    Planned::Statement(planned) => self.run_statement(planned, relations),
-                }
-            }
+            Statement::Execute { name, arguments } => self.run_prepared(&name, &arguments, relations),
             Statement::Deallocate { name } => self.deallocate(name.as_deref()),
             Statement::Cursor(command) => self.cursor_command(command, relations),
             Statement::Discard(what) => self.discard(what),
@@ -538,148 +545,28 @@ impl Session {
         }
     }
 
+    /// EXECUTE.
+    fn run_prepared(
+        &self,
+        name: &str,
+        arguments: &[(Value, Type)],
+        relations: &SessionRelations,
+    ) -> Result<ResultSet> {
+        match self.planned_prepared(name, arguments, relations)? {
+            Planned::Query(query) => self.run_planned(query, relations, Form::Values),
+            Planned::Statement(planned) => self.run_statement(*planned, relations),
+        }
+    }
+
     pub(crate) fn set(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
         let name = settings::own_name(name);
         if let Some(refused) = client_settings::refuse_fact(name) {
             return Err(refused);
         }
+        if self.set_of_work(name, value)? || self.set_of_storage(name, value)? {
+            return Ok(ResultSet::done("SET"));
+        }
         match name {
-            "workers" => {
-                let workers = match value {
-                    Some(text) => text.trim().parse().map_err(|_| {
-                        Error::new(
-                            SqlState::InvalidParameterValue,
-                            format!("invalid value for setting \"workers\": \"{text}\""),
-                        )
-                        .with_hint("expected a number from 1 to 1024")
-                    })?,
-                    None => std::thread::available_parallelism().map_or(1, usize::from),
-                };
-                self.database.set_workers(workers)?;
-            }
-            "worker_affinity" => {
-                let name = value.unwrap_or("none").trim().to_ascii_lowercase();
-                let affinity = WorkerAffinity::from_name(&name).ok_or_else(|| {
-                    Error::new(
-                        SqlState::InvalidParameterValue,
-                        format!("invalid value for setting \"worker_affinity\": \"{name}\""),
-                    )
-                    .with_hint("expected none, cores or nodes")
-                })?;
-                self.database.set_worker_affinity(affinity);
-            }
-            "node_scheduling" => {
-                let name = value.unwrap_or("stealing").trim().to_ascii_lowercase();
-                let mode = scheduler::NodeScheduling::from_name(&name).ok_or_else(|| {
-                    Error::new(
-                        SqlState::InvalidParameterValue,
-                        format!("invalid value for setting \"node_scheduling\": \"{name}\""),
-                    )
-                    .with_hint("expected stealing, strict or off")
-                })?;
-                self.database.set_node_scheduling(mode);
-            }
-            "memory_limit" => {
-                let bytes = match value {
-                    Some(text) => settings::parse_bytes(text).filter(|b| *b >= 1 << 20).ok_or_else(|| {
-                        Error::new(
-                            SqlState::InvalidParameterValue,
-                            format!("invalid value for setting \"memory_limit\": \"{text}\""),
-                        )
-                        .with_hint("expected a size of at least 1MB, such as '8GB'")
-                    })?,
-                    None => memory::default_limit_bytes(),
-                };
-                self.database.set_memory_limit(bytes);
-            }
-            "temp_directory" => {
-                let environment = self.environment();
-                value.map_or(Ok(()), |folder| environment.capability().file_to_write(folder))?;
-                self.database.set_temp_directory(value)?;
-            }
-            "policy" => {
-                let name = value.unwrap_or("priority").trim().to_ascii_lowercase();
-                let policy = scheduler::policy(&name).ok_or_else(|| {
-                    Error::new(
-                        SqlState::InvalidParameterValue,
-                        format!("invalid value for setting \"policy\": \"{name}\""),
-                    )
-                    .with_hint("expected priority, fair or proportional")
-                })?;
-                self.database.shared.scheduler.set_policy(policy);
-            }
-            "active_queries" => {
-                let queries = match value.map(str::trim) {
-                    None | Some("auto") => None,
-                    Some(text) => Some(text.parse().ok().filter(|n| *n >= 1).ok_or_else(|| {
-                        Error::new(
-                            SqlState::InvalidParameterValue,
-                            format!("invalid value for setting \"active_queries\": \"{text}\""),
-                        )
-                        .with_hint("expected a number of queries from 1, or auto")
-                    })?),
-                };
-                self.database.shared.scheduler.set_active_queries_max(queries);
-            }
-            "trace_memory" => {
-                let bytes = match value {
-                    None => traces::HISTORY_BYTES,
-                    Some(text) => settings::parse_bytes(text).ok_or_else(|| {
-                        Error::new(
-                            SqlState::InvalidParameterValue,
-                            format!("invalid value for setting \"trace_memory\": \"{text}\""),
-                        )
-                        .with_hint("expected a size such as '32MB'; 0 keeps no traces")
-                    })?,
-                };
-                self.database.shared.seen.history.set_bytes_max(bytes);
-            }
-            "replacement" => {
-                let name = value.unwrap_or("lru");
-                let policy = pool::replacement(name).ok_or_else(|| {
-                    Error::new(
-                        SqlState::InvalidParameterValue,
-                        format!("invalid value for setting \"replacement\": \"{name}\""),
-                    )
-                    .with_hint("expected lru-1, lru-2, lru-3, lru-4 or random")
-                })?;
-                self.database.shared.pool.set_replacement(policy);
-            }
-            "file_compression" => {
-                let name = value.map_or("fast", str::trim);
-                let packing = Packing::from_name(name).ok_or_else(|| {
-                    Error::new(
-                        SqlState::InvalidParameterValue,
-                        format!("invalid value for setting \"file_compression\": \"{name}\""),
-                    )
-                    .with_hint("expected none, fast or small")
-                })?;
-                self.database.shared.stores().iter().for_each(|store| store.set_packing(packing));
-            }
-            "direct_reads" => {
-                let name = value.map_or("auto", str::trim);
-                let reads = DirectReads::from_name(name).ok_or_else(|| {
-                    Error::new(
-                        SqlState::InvalidParameterValue,
-                        format!("invalid value for setting \"direct_reads\": \"{name}\""),
-                    )
-                    .with_hint("expected auto, on or off")
-                })?;
-                self.database.shared.stores().iter().for_each(|store| store.set_direct_reads(reads));
-            }
-            "simd" => {
-                let level = match value.map(str::trim) {
-                    None | Some("auto") => None,
-                    Some(text) => Some(simd::Level::from_name(text).ok_or_else(|| {
-                        Error::new(
-                            SqlState::InvalidParameterValue,
-                            format!("invalid value for setting \"simd\": \"{text}\""),
-                        )
-                        .with_hint("expected auto, avx512, avx2 or scalar")
-                    })?),
-                };
-                simd::set_level(level);
-            }
             "search_path" => {
                 self.set_search_path(value)?;
                 self.set_kept("search_path", value);
@@ -707,7 +594,7 @@ impl Session {
     }
 
     /// SET LOCAL: the setting holds until the transaction ends, and is then what the session has.
-    fn set_local(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
+    pub(crate) fn set_local(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
         let name = settings::own_name(name);
         let shared = settings::shared().any(|(shared, _)| shared == name)
             || self.environment().stores().setting(name).is_some();
@@ -748,19 +635,51 @@ impl Session {
     /// A setting's value, as SHOW tells it; `None` when there is none of that name.
     pub fn setting(&self, name: &str) -> Option<String> {
         let name = settings::own_name(name);
+        if self.calls.load(Ordering::Acquire) == 0 {
+            // The statement that called set_config has ended.
+            self.apply_configured();
+        }
+        match name {
+            "is_superuser" => return Some(if self.is_superuser() { "on" } else { "off" }.to_owned()),
+            "session_authorization" => return Some(self.session_role_name()),
+            _ => {}
+        }
         database_setting(&self.database, name)
             .or_else(|| self.settings().get(name))
             .or_else(|| client_settings::fact(name).map(str::to_owned))
     }
 
+    /// Whether settings or roles may be others than when this was last asked with the same `seen`: then what SHOW says of
+    /// one may be another thing.
+    pub fn has_new_settings(&self, seen: &mut SettingsSeen) -> bool {
+        if self.calls.load(Ordering::Acquire) == 0 {
+            self.apply_configured();
+        }
+        let published = (!self.is_in_block()).then(|| self.database.shared.catalog.published());
+        let settings = self.settings_now();
+        if published.is_some()
+            && seen.published == published
+            && seen.of.as_ref().is_some_and(|(under, _)| Arc::ptr_eq(under, &settings))
+        {
+            return false;
+        }
+        let snapshot = self.snapshot();
+        let roles = snapshot.access();
+        seen.published = published;
+        // What is kept here is never changed in place, so that an address stands for what lies there.
+        let same = |seen: &(Arc<Settings>, Arc<access::State>)| {
+            Arc::ptr_eq(&seen.0, &settings) && Arc::ptr_eq(&seen.1, roles)
+        };
+        let is_new = !seen.of.as_ref().is_some_and(same);
+        if is_new {
+            seen.of = Some((settings, Arc::clone(roles)));
+        }
+        is_new
+    }
+
     /// Whether the session's client is to be sent warnings, and notices (`client_min_messages`).
     pub fn sends_notices(&self) -> (bool, bool) {
         self.settings().client.sends()
-    }
-
-    /// The catalog as the running statement sees it, as part of which something is done that its text does not say.
-    pub(crate) fn relations(&self) -> SessionRelations {
-        self.relations_of(statement::enclosing())
     }
 
     /// The catalog as a statement sees it that begins.
@@ -774,16 +693,26 @@ impl Session {
         snapshot: Arc<catalog::Snapshot>,
         statement: Option<Arc<StatementContext>>,
     ) -> SessionRelations {
-        let settings = self.settings().clone();
-        SessionRelations::new(&self.database, self.environment(), snapshot, settings)
+        let settings = self.settings_now();
+        let standard = self.standard.clone();
+        SessionRelations::new(&self.database, self.environment(), snapshot, settings, standard)
             .with_statement(statement)
             .with_sequences(self.sequences.clone())
             .with_objects(self.objects().clone())
             .with_reject_tables(self.rejects.clone())
-            .with_standard_streams(self.standard.clone())
             .with_input_folder(self.input.clone())
             .with_questions(self.tick_or_cancel(), self.asked)
             .with_cursors(self.cursors.clone())
+            .with_presence(self.presence.clone())
+            .with_block(self.transaction_moment())
+    }
+}
+
+/// The table that a plan reads first.
+fn table_of(plan: &LogicalPlan) -> Option<plan::TableId> {
+    match plan {
+        LogicalPlan::Scan { source: ScanSource::Table { table, .. }, .. } => Some(*table),
+        other => other.children().into_iter().find_map(table_of),
     }
 }
 
@@ -834,57 +763,6 @@ fn changing(statement: &Statement) -> Option<&'static str> {
         }
         _ => return None,
     })
-}
-
-/// A setting that all sessions share.
-pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String> {
-    match name {
-        "workers" => Some(database.workers().to_string()),
-        "memory_limit" => Some(database.memory_limit().to_string()),
-        "temp_directory" => Some(database.temp_directory()),
-        "policy" => Some(database.shared.scheduler.policy().to_owned()),
-        "worker_affinity" => Some(database.worker_affinity().name().to_owned()),
-        "node_scheduling" => Some(database.node_scheduling().name().to_owned()),
-        "active_queries" => Some(database.shared.scheduler.active_queries_max().to_string()),
-        "replacement" => Some(database.shared.pool.replacement().name()),
-        "trace_memory" => Some(database.shared.seen.history.bytes_max().to_string()),
-        "file_compression" => {
-            let store = database.shared.store.as_ref();
-            Some(store.map_or_else(Packing::default, |store| store.packing()).name().to_owned())
-        }
-        "direct_reads" => {
-            let store = database.shared.store.as_ref();
-            Some(store.map_or_else(DirectReads::default, |store| store.direct_reads()).name().to_owned())
-        }
-        "simd" => Some(simd::level().name().to_owned()),
-        _ => database.shared.environment.stores().setting(name),
-    }
-}
-
-/// Rows of text under the given headings.
-pub(crate) fn text_result(headings: &[&str], rows: &[Vec<String>]) -> ResultSet {
-    let fields = headings.iter().map(|h| Field::new(*h, Type::Text, false)).collect();
-    let columns = (0..headings.len())
-        .map(|c| {
-            let values: Vec<Value> = rows.iter().map(|r| Value::text(&r[c])).collect();
-            Vector::from_values(Type::Text, &values)
-        })
-        .collect();
-    ResultSet::new(Schema::new(fields), vec![Batch::new(columns, rows.len())])
-}
-
-/// The error for several statements where one is expected.
-pub(crate) fn more_than_one() -> Error {
-    Error::new(SqlState::SyntaxError, "more than one statement")
-        .with_hint("run them one at a time, or with execute")
-}
-
-/// How a name is shown in messages.
-pub(crate) fn shown(name: &ObjectName) -> String {
-    match &name.schema {
-        Some(schema) => format!("{schema}.{}", name.name),
-        None => name.name.clone(),
-    }
 }
 
 /// Whether `text` ends with a complete statement: its last semicolon is outside quotes and comments, and nothing but

@@ -1,13 +1,16 @@
 //! Session settings: what `SET`, `SHOW` and `RESET` know.
 //!
 //! One table lists every setting with its meaning, so that SHOW ALL, error hints and the documentation agree.
+//! `Settings` belongs to one session and is read by planning and running; those that sessions share are set by
+//! `shared_settings`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use operators::transfer::setting::{Consumer, TransferSetting};
-use types::{Error, Result, SqlState, Type, Value, Zone};
+use types::{Collation, Error, Result, SqlState, Type, Value, Zone};
 
 use crate::client_settings::{self, ClientSettings};
 
@@ -105,6 +108,10 @@ pub struct Settings {
     pub time_zone: Zone,
     /// Where NULLs stand in a sort that does not say it.
     pub null_order: sql::NullOrder,
+    /// By what texts are compared that have no collation of their own.
+    pub default_collation: Collation,
+    /// Whether a subquery in the place of a value fails where it gives several rows.
+    pub refuses_several_rows: bool,
     /// Whether `x -> f(x)` was asked for; it is read either way.
     pub single_arrow: bool,
     /// Schemas in which names are looked for before the default one.
@@ -139,6 +146,47 @@ pub struct Settings {
     pub macros: BTreeMap<String, sql::MacroInfo>,
 }
 
+/// A session's settings, locked. What reads them alone shares them with the statements that run; what changes one has a
+/// copy of its own from then on.
+pub(crate) struct SettingsGuard<'a>(MutexGuard<'a, Arc<Settings>>);
+
+impl<'a> SettingsGuard<'a> {
+    /// Over the lock that is held.
+    pub fn new(held: MutexGuard<'a, Arc<Settings>>) -> Self {
+        SettingsGuard(held)
+    }
+
+    /// As they are now, for as long as they are kept.
+    pub fn shared(&self) -> Arc<Settings> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Deref for SettingsGuard<'_> {
+    type Target = Settings;
+    fn deref(&self) -> &Settings {
+        &self.0
+    }
+}
+
+impl DerefMut for SettingsGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Settings {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+/// Whether settings are the same as those that something was made under; the next look then compares two addresses.
+pub(crate) fn same_settings(under: &mut Arc<Settings>, now: &Arc<Settings>) -> bool {
+    if Arc::ptr_eq(under, now) {
+        return true;
+    }
+    let same = **under == **now;
+    if same {
+        *under = Arc::clone(now);
+    }
+    same
+}
+
 impl Default for Settings {
     fn default() -> Self {
         let execution = operators::ExecutionSettings::default();
@@ -155,6 +203,8 @@ impl Default for Settings {
             plan_cache_mode: PlanCacheMode::Auto,
             time_zone: Zone::Utc,
             null_order: sql::NullOrder::default(),
+            default_collation: Collation::BINARY,
+            refuses_several_rows: true,
             single_arrow: false,
             search_path: vec![],
             shows_public: false,
@@ -229,7 +279,7 @@ pub fn check(name: &str, value: &str) -> Result<()> {
 }
 
 /// Settings of a session that are no switches: name and meaning.
-pub const SESSION_SETTINGS: [(&str, &str); 22] = [
+pub const SESSION_SETTINGS: [(&str, &str); 24] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -267,9 +317,17 @@ pub const SESSION_SETTINGS: [(&str, &str); 22] = [
     ),
     ("timezone", "the zone in which moments are read and shown, such as 'Europe/Berlin', 'UTC' or '+05:30'"),
     (
+        "default_collation",
+        "by what texts are compared that have no collation of their own: C (their bytes), NOCASE, NOACCENT, a language",
+    ),
+    (
         "default_null_order",
         "where NULLs stand in sorts that do not say it: nulls_last_on_asc_first_on_desc, as in PostgreSQL; nulls_last, \
          nulls_first, nulls_first_on_asc_last_on_desc",
+    ),
+    (
+        SEVERAL_ROWS,
+        "on or off: a subquery in the place of a value is an error where it gives several rows; off: its first row is taken",
     ),
     ("calendar", "gregorian: the calendar by which moments with a zone are taken apart; there is no other"),
     (
@@ -289,6 +347,21 @@ pub const SESSION_SETTINGS: [(&str, &str); 22] = [
     ),
 ];
 
+/// On or off.
+fn switched(name: &str, text: &str) -> Result<bool> {
+    types::switch::parse(text).ok_or_else(|| invalid(name, text, "on or off"))
+}
+
+/// An error for a calendar that there is not.
+fn check_calendar(name: &str, text: &str) -> Result<()> {
+    match text.trim().eq_ignore_ascii_case(CALENDAR) {
+        true => Ok(()),
+        false => Err(invalid(name, text, CALENDAR)),
+    }
+}
+
+/// What becomes of several rows in the place of one value.
+const SEVERAL_ROWS: &str = "scalar_subquery_error_on_multiple_rows";
 /// The one calendar there is.
 const CALENDAR: &str = "gregorian";
 /// What `lambda_syntax` takes.
@@ -300,6 +373,7 @@ pub(crate) fn own_name(name: &str) -> &str {
         "threads" | "worker_threads" => "workers",
         "max_memory" => "memory_limit",
         "null_order" => "default_null_order",
+        "max_execution_time" => "statement_timeout",
         "schema" => "search_path",
         other => other,
     }
@@ -420,7 +494,9 @@ impl Settings {
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
             "plan_cache_mode" => self.plan_cache_mode.name().to_owned(),
             "timezone" => self.time_zone.name(),
+            "default_collation" => self.default_collation.to_string(),
             "default_null_order" => self.null_order.name().to_owned(),
+            SEVERAL_ROWS => if self.refuses_several_rows { "on" } else { "off" }.into(),
             "calendar" => CALENDAR.to_owned(),
             "lambda_syntax" => if self.single_arrow { LAMBDA_SYNTAX[1] } else { LAMBDA_SYNTAX[0] }.to_owned(),
             "search_path" => crate::search_path::shown(&self.search_path, self.default_schema()),
@@ -478,12 +554,13 @@ impl Settings {
                     as usize;
             }
             "timezone" => self.time_zone = Zone::named(text)?,
+            "default_collation" => self.default_collation = Collation::named(text)?,
             "default_null_order" => {
                 self.null_order = sql::NullOrder::named(text)
                     .ok_or_else(|| invalid(name, text, &sql::NullOrder::NAMES.join(", ")))?;
             }
-            "calendar" if text.trim().eq_ignore_ascii_case(CALENDAR) => {}
-            "calendar" => return Err(invalid(name, text, CALENDAR)),
+            SEVERAL_ROWS => self.refuses_several_rows = switched(name, text)?,
+            "calendar" => check_calendar(name, text)?,
             "lambda_syntax" => {
                 // Arrows that stand for JSON alone are what they are by default.
                 let text = match text.trim() {
@@ -494,9 +571,7 @@ impl Settings {
                 self.single_arrow =
                     known.ok_or_else(|| invalid(name, text, &LAMBDA_SYNTAX.join(" or ")))? == 1;
             }
-            "statement_timeout" => {
-                self.statement_timeout = parse_timeout(name, text)?;
-            }
+            "statement_timeout" => self.statement_timeout = parse_timeout(name, text)?,
             "idle_in_transaction_session_timeout" => self.idle_timeout = parse_timeout(name, text)?,
             "block_size" => self.block_bytes = parse_block_bytes(text)?,
             "layout" => {

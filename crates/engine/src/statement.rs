@@ -1,18 +1,19 @@
 //! A statement as the scheduler's query: from its first word to its last row it has an id, a priority and limits, can
 //! be seen in `quickstep_queries`, paused and cancelled by others, and is charged for planning and work orders.
 //!
-//! `Session::guarded` makes a [`StatementContext`], and `SessionRelations` hands it on to what plans and runs. The thread
-//! knows what statement it is inside of for two questions alone: whether a statement that begins is a part of another one,
-//! and which one work belongs to that its own changes make the engine do ([`enclosing`]).
+//! `Session::guarded` makes a [`StatementContext`], and `SessionRelations` hands it on to what plans and runs, and to work
+//! that the statement's own changes make the engine do ([`Within`]). The thread knows only whether it is inside of a
+//! statement: a host's function that runs another one passes frames that are not ours, which hand nothing on.
 
-use std::cell::RefCell;
+mod begin;
+
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use plan::{PhysicalNode, PhysicalPlan};
-use scheduler::{Query, QuerySpec};
+use scheduler::Query;
 
-use crate::Session;
 use crate::traces::StatementTrace;
 
 /// Bytes of a statement's text that the system views show.
@@ -42,67 +43,48 @@ impl StatementContext {
         &self.trace
     }
 
-    /// Charges the time since the statement began, or since the last run of it ended: planning.
-    pub fn charge_planning(&self) {
+    /// Charges the time since the statement began, or since the last run of it ended: planning. Gives the moment up to
+    /// which all is charged.
+    pub fn charge_planning(&self) -> Instant {
         let mut until = self.charged_until.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         self.query.charge_planning(now.duration_since(*until).as_nanos() as u64);
         *until = now;
+        now
     }
 
-    /// Time up to now is not charged: work orders were, and waits are not.
-    pub fn skip_time(&self) {
-        *self.charged_until.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    /// Time up to now is not charged: work orders were, and waits are not. Gives this moment.
+    pub fn skip_time(&self) -> Instant {
+        let now = Instant::now();
+        *self.charged_until.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        now
     }
 }
+
+/// The statement as a part of which work is done; `None` for work that no statement asked for.
+pub(crate) type Within<'a> = Option<&'a Arc<StatementContext>>;
 
 thread_local! {
-    /// Statements that this thread is inside of, the innermost last.
-    static ENCLOSING: RefCell<Vec<Arc<StatementContext>>> = const { RefCell::new(Vec::new()) };
+    /// Statements that this thread is inside of.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The innermost statement that the calling thread is inside of.
-pub(crate) fn enclosing() -> Option<Arc<StatementContext>> {
-    ENCLOSING.with_borrow(|statements| statements.last().cloned())
+/// Whether the calling thread is inside of a statement: one that begins is a part of it then.
+pub(crate) fn is_inside() -> bool {
+    DEPTH.get() > 0
 }
 
-/// Runs `work` as part of a statement.
-pub(crate) fn inside<T>(
-    statement: &Arc<StatementContext>,
-    work: impl FnOnce(&Arc<StatementContext>) -> T,
-) -> T {
+/// Runs `work` inside of a statement.
+pub(crate) fn inside<T>(work: impl FnOnce() -> T) -> T {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
-            ENCLOSING.with_borrow_mut(|statements| _ = statements.pop());
+            DEPTH.set(DEPTH.get() - 1);
         }
     }
-    ENCLOSING.with_borrow_mut(|statements| statements.push(statement.clone()));
+    DEPTH.set(DEPTH.get() + 1);
     let _leave = Leave;
-    work(statement)
-}
-
-impl Session {
-    /// Begins a statement.
-    pub(crate) fn begin_query(&self, text: &str) -> Arc<Query> {
-        let limits = self.limits();
-        let settings = self.settings();
-        let priority_max = limits.priority.map_or(u32::MAX, |max| u32::try_from(max).unwrap_or(u32::MAX));
-        let spec = QuerySpec {
-            account: Some(self.account.clone()),
-            session: self.number,
-            text: Arc::from(shortened(sql::secrets::masked(text).trim().trim_end_matches(';').trim_end())),
-            role: settings.role.clone(),
-            priority: settings.priority.min(priority_max),
-            workers_max: settings.query_workers.unwrap_or(workorder::WORKERS_MAX),
-            memory_max: settings.query_bytes.unwrap_or(u64::MAX).min(limits.memory_bytes.unwrap_or(u64::MAX)),
-            cancel: self.cancel_token(),
-        };
-        drop(settings);
-        let query = self.database.shared.scheduler.begin(spec);
-        self.last_query.store(query.id().0, std::sync::atomic::Ordering::Release);
-        query
-    }
+    work()
 }
 
 /// The beginning of a text that the system views show.

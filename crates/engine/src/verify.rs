@@ -17,10 +17,13 @@ use access::PolicyCommand;
 use block::Bitmap;
 use catalog::{BlockId, Change, SealedBlock, Snapshot, StoredBlock, Table, TableId, Verification};
 use types::{Error, Result, SqlState};
+use vector::Batch;
 
 use crate::Session;
 use crate::constraints::{Keyed, LiveBlock, Unique, check_foreign_key, check_full, check_unique};
+pub(crate) use crate::definable::table;
 use crate::referential::{Doomed, Fate, Renewed, Step};
+use crate::statement::Within;
 use crate::wide::refuse_wide;
 
 /// What is done to the rows of a table.
@@ -50,7 +53,7 @@ impl RowChanges {
 impl Session {
     /// Makes the changes of one table in the running transaction, once its checks and keys are proved to hold. What
     /// they mean to other tables is left to the caller.
-    pub(crate) fn make_step(&self, changes: RowChanges) -> Result<Step> {
+    pub(crate) fn make_step(&self, changes: RowChanges, statement: Within<'_>) -> Result<Step> {
         let RowChanges { table: id, deleted, added, assigned, fate, renewed } = changes;
         let base = self.snapshot();
         let before = table(&base, id)?;
@@ -69,7 +72,7 @@ impl Session {
         let mut step = Step { before: before.clone(), doomed, fate, assigned, renewed, fresh, after };
         let go_on = || self.go_on();
         if !before.checks.is_empty() {
-            self.verify_checks(&before, &step.fresh, &self.relations())?;
+            self.verify_checks(&before, &step.fresh, &self.relations_of(statement.cloned()))?;
         }
         if !step.fresh.is_empty() {
             // What changes rows in another way than UPDATE may add some as well.
@@ -78,7 +81,7 @@ impl Session {
                 (false, true) => &[PolicyCommand::Update],
                 (false, false) => &[PolicyCommand::Insert, PolicyCommand::Update],
             };
-            self.verify_policies(&before, &step.fresh, commands)?;
+            self.verify_policies(&before, &step.fresh, commands, statement)?;
         }
         let keys: Vec<_> = before.keys.iter().filter(|key| step.touches(&key.columns)).collect();
         if !step.fresh.is_empty() && !keys.is_empty() {
@@ -101,7 +104,7 @@ impl Session {
             Ok(())
         })?;
         if !rows_added.is_empty() {
-            self.extend_wide_tables(&base, id, &rows_added)?;
+            self.extend_wide_tables(&base, id, &rows_added, statement)?;
         }
         step.after = table(&self.snapshot(), id)?.data.clone();
         Ok(step)
@@ -248,15 +251,25 @@ fn same_rows(base: &Snapshot, newest: &Snapshot, id: TableId) -> bool {
     }
 }
 
-/// The table in this snapshot; an error (42P01) when it was dropped.
-pub(crate) fn table(snapshot: &Snapshot, id: TableId) -> Result<Arc<Table>> {
-    snapshot
-        .table_by_id(id)
-        .cloned()
-        .ok_or_else(|| Error::new(SqlState::UndefinedTable, "the table was dropped while the statement ran"))
-}
-
 fn concurrently() -> Error {
     Error::new(SqlState::SerializationFailure, "could not serialize access due to concurrent update")
         .with_hint("run the transaction again")
+}
+
+/// New rows with the types of the table's columns, and no NULL where there may be none.
+pub(crate) fn conforming(table: &Table, batch: Batch) -> Result<Batch> {
+    let mut columns = Vec::with_capacity(batch.columns.len());
+    for (column, field) in batch.columns.into_iter().zip(table.columns.fields()) {
+        if !field.nullable && column.has_nulls() {
+            return Err(Error::new(
+                SqlState::NotNullViolation,
+                format!(
+                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+                    field.name, table.name
+                ),
+            ));
+        }
+        columns.push(column.retyped(field.ty).ok_or_else(|| Error::out_of_range(&field.ty))?);
+    }
+    Ok(Batch::new(columns, batch.rows))
 }

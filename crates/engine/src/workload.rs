@@ -7,15 +7,14 @@
 //! those run least leave, the oldest of them first, and it says how many did. `SET record_workload = off` records
 //! nothing of a session; `CALL forget_workload()` empties the record.
 
+mod recording;
+
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use catalog::TableId;
-use plan::Statement;
 use types::{Type, Value};
-
-use crate::Session;
 
 const SHAPES_MAX: usize = 256;
 /// Texts kept of a shape.
@@ -86,28 +85,39 @@ impl Workload {
 }
 
 impl Record {
-    fn add(&mut self, shape: String, example: Example, tables: &[TableId], time: Duration) {
-        self.clock += 1;
-        if !self.shapes.contains_key(&shape) && self.shapes.len() >= SHAPES_MAX {
+    /// Makes room for a shape that was not seen before.
+    fn begin(&mut self, shape: &str) {
+        if self.shapes.len() >= SHAPES_MAX {
             let least = self.shapes.values().min_by_key(|r| (r.executions, r.last));
             if let Some(least) = least.map(|r| r.shape.clone()) {
                 self.shapes.remove(&least);
                 self.forgotten += 1;
             }
         }
-        let known = self.shapes.entry(shape).or_insert_with_key(|shape| Recorded {
-            shape: shape.clone(),
+        let new = Recorded {
+            shape: shape.to_owned(),
             examples: Vec::new(),
             tables: Vec::new(),
             executions: 0,
             time: Duration::ZERO,
             last: 0,
-        });
+        };
+        self.shapes.insert(shape.to_owned(), new);
+    }
+
+    fn add(&mut self, shape: &str, example: Example, tables: &[TableId], time: Duration) {
+        self.clock += 1;
+        if !self.shapes.contains_key(shape) {
+            self.begin(shape);
+        }
+        let Some(known) = self.shapes.get_mut(shape) else { return };
         known.executions += 1;
         known.time += time;
         known.last = self.clock;
         // A table that was dropped and made again has another name here.
-        known.tables = tables.to_vec();
+        if known.tables != tables {
+            known.tables = tables.to_vec();
+        }
         if known.examples.len() < EXAMPLES_MAX {
             known.examples.push(example);
         } else {
@@ -134,76 +144,21 @@ pub(crate) struct Running {
     started: Instant,
 }
 
-impl Session {
-    /// To be called before a planned statement runs; `None` when it is nothing to record.
-    pub(crate) fn begin_record(
-        &self,
-        planned: &Statement,
-        text: &str,
-        parameters: &[(Value, Type)],
-    ) -> Option<Running> {
-        match planned {
-            Statement::Query(_)
-            | Statement::ChangingQuery(_)
-            | Statement::Modify(_)
-            | Statement::Insert { .. }
-            | Statement::CreateTableAs { .. }
-            | Statement::CopyTo { .. } => self.begin_record_of(text, parameters),
-            Statement::Execute { name, arguments } => {
-                let text = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-                self.begin_record_of(&text?.text, arguments)
-            }
-            _ => {
-                self.scanned().clear();
-                None
-            }
-        }
-    }
-
-    /// As `begin_record`, of a text that is to be recorded.
-    pub(crate) fn begin_record_of(&self, text: &str, parameters: &[(Value, Type)]) -> Option<Running> {
-        self.scanned().clear();
-        let path = {
-            let settings = self.settings();
-            if !settings.keeps.record_workload {
-                return None;
-            }
-            settings.search_path.clone()
-        };
-        let bytes: usize = parameters.iter().map(|(value, _)| value.as_bytes().map_or(16, <[u8]>::len)).sum();
-        (text.len().max(bytes) <= TEXT_BYTES_MAX).then(|| {
-            let example = Example { text: text.to_owned(), parameters: parameters.to_vec(), path };
-            Running { example, started: Instant::now() }
-        })
-    }
-
-    /// To be called when the statement's plan is known: with the tables that it scans, if any.
-    pub(crate) fn scanned_by(&self, running: Option<Running>) -> Option<(Running, Vec<TableId>)> {
-        let tables = std::mem::take(&mut *self.scanned());
-        running.filter(|_| !tables.is_empty()).map(|running| (running, tables))
-    }
-
-    /// Notes tables that the running statement scans.
-    pub(crate) fn note_scanned(&self, tables: impl Iterator<Item = TableId>) {
-        let mut scanned = self.scanned();
-        for table in tables {
-            if !scanned.contains(&table) {
-                scanned.push(table);
-            }
-        }
-    }
-
-    fn scanned(&self) -> MutexGuard<'_, Vec<TableId>> {
-        self.scanned.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// The last text that a session has noted, and its shape: prepared statements come again and again.
+#[derive(Default)]
+pub(crate) struct LastShape(Mutex<(String, String)>);
 
 impl Workload {
     /// To be called when the statement has run to its end.
-    pub fn note(&self, (running, tables): (Running, Vec<TableId>)) {
+    pub fn note(&self, (running, tables): (Running, Vec<TableId>), last: &LastShape) {
         let time = running.started.elapsed();
-        let shape = shape(&running.example.text);
-        self.record().add(shape, running.example, &tables, time);
+        let mut last = last.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (text, known) = &mut *last;
+        if *text != running.example.text {
+            *known = shape(&running.example.text);
+            text.clone_from(&running.example.text);
+        }
+        self.record().add(known, running.example, &tables, time);
     }
 }
 
@@ -350,7 +305,7 @@ mod tests {
         let mut record = Record::default();
         let mut run = |shape: &str, text: String| {
             let example = Example { text, parameters: vec![], path: vec![] };
-            record.add(shape.to_owned(), example, &[TableId(1)], Duration::from_millis(1));
+            record.add(shape, example, &[TableId(1)], Duration::from_millis(1));
         };
         for n in 0..1000 {
             run("often", format!("often {n}"));

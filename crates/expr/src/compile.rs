@@ -1,5 +1,8 @@
 //! From bound expressions to nodes. Operands whose physical types differ from what a kernel takes get a cast here,
 //! once, so that kernels meet few combinations.
+//!
+//! Called by `Program` and `Predicate`, once per plan. A subexpression that occurs twice becomes one node, evaluated
+//! once a batch. An expression nested deeper than `DEPTH_MAX` is SQLSTATE 54001, which is found without recursion.
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use types::{Error, Result, SqlState, Type, Value};
@@ -7,6 +10,7 @@ use types::{Error, Result, SqlState, Type, Value};
 use crate::fallback::LibraryCall;
 use crate::graph::{Graph, NodeId, Operation};
 use crate::kernels::in_list::ValueSet;
+use crate::program::Program;
 
 /// Deepest nesting that is accepted. Evaluation recurses with the expression: at under 1 KiB a level this stays well
 /// inside the 2 MiB of a worker's stack.
@@ -120,7 +124,10 @@ fn add(graph: &mut Graph, expression: &Expr) -> Result<NodeId> {
             let body =
                 arguments.iter().find_map(|a| if let K::Lambda(body) = &a.kind { Some(body) } else { None });
             let call = match body {
-                Some(body) => LibraryCall::bind_lambda(name, body, ty)?,
+                Some(body) => {
+                    let compiled = Program::compile(std::slice::from_ref(body))?;
+                    LibraryCall::bind_lambda(name, body, Box::new(compiled), ty)?
+                }
                 None => LibraryCall::bind(name, &types, &constants, ty)?,
             };
             Operation::Library(call)

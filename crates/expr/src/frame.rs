@@ -5,13 +5,15 @@
 //! gathered, not computed again. Operands that fail rarely are first tried on all rows: evaluation has no side
 //! effects, so an error there only sends us the careful way.
 
+mod vectors;
+
 use std::cell::RefCell;
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use plan::Function;
 use types::stop::{self, Place};
 use types::{Result, Type, Value};
-use vector::{Batch, Data, Vector};
+use vector::{Batch, Vector};
 
 use crate::apply;
 use crate::bits;
@@ -19,6 +21,7 @@ use crate::graph::{Fails, Graph, NodeId, Operation};
 use crate::kernels::{choose, coded};
 use crate::operand::boolean_bits;
 use crate::room::Room;
+pub(crate) use vectors::{null_bits, retyped, true_bits};
 
 /// The evaluation of one graph over one batch, or over chosen rows of another frame.
 pub(crate) struct Frame<'a> {
@@ -350,24 +353,6 @@ fn halves(rows: &[u32]) -> Vec<&[u32]> {
     }
     let (first, second) = rows.split_at(rows.len() / 2);
     vec![first, second]
-}
-
-/// Rows where the value is TRUE.
-pub(crate) fn true_bits(value: &Vector) -> BooleanBuffer {
-    bits::and_valid(boolean_bits(value), value.validity())
-}
-
-/// Rows where the value is NULL; `None` when there is none.
-pub(crate) fn null_bits(value: &Vector) -> Option<BooleanBuffer> {
-    if matches!(value.data(), Data::Constant(Value::Null)) {
-        return Some(BooleanBuffer::new_set(value.len()));
-    }
-    value.validity().filter(|v| v.null_count() > 0).map(|v| !v.inner())
-}
-
-/// The value under another type of the same representation.
-pub(crate) fn retyped(value: Vector, ty: Type) -> Vector {
-    if value.ty() == ty { value } else { value.with_type(ty) }
 }
 
 /// One vector from pieces; a later piece wins where rows overlap.

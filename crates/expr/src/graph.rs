@@ -4,6 +4,8 @@
 //! structural equality of whole expressions costs one look-up a node. Calls of volatile functions (`random()`)
 //! are shared by copies of one call only. `compile` turns `plan::Expr` into nodes and casts operands whose physical
 //! types differ.
+//!
+//! The graph is public and only read: a compiler of expressions walks it from its first node to its last, as `frame` does.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,14 +15,14 @@ use plan::{Arithmetic, Function};
 use types::{Comparison, LikePattern, Type, Value};
 
 use crate::fallback::LibraryCall;
-use crate::kernels::in_list::ValueSet;
+pub use crate::kernels::in_list::ValueSet;
 
 /// The place of a node in the graph's list.
-pub(crate) type NodeId = usize;
+pub type NodeId = usize;
 
 /// Whether evaluating may end in an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fails {
+pub enum Fails {
     /// Evaluating never fails.
     Never,
     /// Overflow of checked arithmetic: worth trying on rows that are not needed, and again without them.
@@ -31,44 +33,73 @@ pub(crate) enum Fails {
 
 /// What a node computes from its operands.
 #[derive(Debug)]
-pub(crate) enum Operation {
+pub enum Operation {
+    /// The column of the batch at this place.
     Input(usize),
+    /// The same value in every row.
     Literal(Value),
+    /// Compares two operands of one physical type; NULL where one of them is.
     Compare(Comparison),
+    /// IS NOT DISTINCT FROM: NULL equals NULL.
     NotDistinct {
+        /// IS DISTINCT FROM.
         negated: bool,
     },
+    /// Three-valued AND of all operands.
     And,
+    /// Three-valued OR of all operands.
     Or,
+    /// Three-valued NOT.
     Not,
+    /// IS NULL.
     IsNull {
+        /// IS NOT NULL.
         negated: bool,
     },
+    /// IS TRUE and IS FALSE.
     IsBoolean {
+        /// What is asked for.
         value: bool,
+        /// IS NOT.
         negated: bool,
     },
+    /// Arithmetic of two operands.
     Arithmetic {
+        /// Which.
         op: Arithmetic,
+        /// Overflow is looked for, and is an error.
         checked: bool,
     },
+    /// The operand with the other sign.
     Negate,
+    /// The operand as the node's type.
     Cast {
+        /// TRY_CAST: NULL instead of an error.
         lenient: bool,
     },
     /// Operands: condition and result of each branch, then the result otherwise.
     Case,
+    /// LIKE and ILIKE with a pattern that is known.
     Like {
+        /// The pattern, taken apart.
         pattern: Arc<LikePattern>,
+        /// NOT LIKE.
         negated: bool,
+        /// ILIKE.
         case_insensitive: bool,
     },
+    /// IN with a list of values.
     InList {
+        /// The values that are not NULL.
         set: ValueSet,
+        /// The list has a NULL.
         has_null: bool,
+        /// NOT IN.
         negated: bool,
     },
+    /// A function with a kernel.
     Function(Function),
+    /// Any other function.
     Library(LibraryCall),
 }
 
@@ -167,37 +198,45 @@ fn same_literal(a: &Value, b: &Value) -> bool {
 
 /// One node; its operands stand before it in the list.
 #[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) operation: Operation,
-    pub(crate) ty: Type,
-    pub(crate) operands: Vec<NodeId>,
+pub struct Node {
+    /// What it computes.
+    pub operation: Operation,
+    /// The type of its value.
+    pub ty: Type,
+    /// What it computes it from.
+    pub operands: Vec<NodeId>,
     /// Whether more than one node or result uses it, so that its value is worth keeping.
-    pub(crate) shared: bool,
+    pub shared: bool,
     /// Shared, and another evaluation would give another value: it has one for the whole frame.
-    pub(crate) once: bool,
-    /// Whether the node or anything below it may fail; `cost` includes everything below, too.
-    pub(crate) fails: Fails,
-    pub(crate) cost: u32,
+    pub once: bool,
+    /// Whether the node or anything below it may fail.
+    pub fails: Fails,
+    /// A guess at nanoseconds a row, with everything below.
+    pub cost: u32,
 }
 
 /// The nodes of a program, operands before users.
 #[derive(Debug, Default)]
-pub(crate) struct Graph {
+pub struct Graph {
     nodes: Vec<Node>,
     by_key: HashMap<u64, Vec<NodeId>>,
 }
 
 impl Graph {
     /// The node with this id.
-    pub(crate) fn node(&self, id: NodeId) -> &Node {
+    pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id]
     }
     /// The number of nodes; ids are below it.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.nodes.len()
     }
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
     /// The value, when the node is a literal.
-    pub(crate) fn literal(&self, id: NodeId) -> Option<&Value> {
+    pub fn literal(&self, id: NodeId) -> Option<&Value> {
         if let Operation::Literal(value) = &self.nodes[id].operation { Some(value) } else { None }
     }
 

@@ -11,7 +11,7 @@ mod compile;
 pub mod fallback;
 mod frame;
 pub mod functions;
-mod graph;
+pub mod graph;
 mod kernels;
 mod nested;
 mod operand;

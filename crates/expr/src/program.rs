@@ -1,13 +1,14 @@
 //! A list of expressions compiled for evaluation over batches, and constants evaluated at plan time.
 
 use plan::{Expr, ExprKind, Function};
-use types::{Result, Type, Value};
+use types::{Error, Result, Type, Value};
 use vector::{Batch, Vector};
 
 use crate::compile::compile;
 use crate::fallback;
 use crate::frame::Frame;
 use crate::graph::{Graph, NodeId};
+use crate::nested::LambdaBody;
 use crate::room::{self, Room};
 
 /// Expressions over the columns of a batch (`ExprKind::Input`). Immutable, so any number of workers may share it.
@@ -28,6 +29,16 @@ impl Program {
         }
         graph.mark_shared(&results);
         Ok(Program { graph, results })
+    }
+
+    /// What is computed: every distinct part of all expressions, operands before users.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The node of each expression.
+    pub fn results(&self) -> &[NodeId] {
+        &self.results
     }
 
     /// One vector an expression, each of `batch.rows` rows; it may be flat, a constant or a dictionary, and a
@@ -56,6 +67,16 @@ impl Program {
     /// Distinct parts of all expressions, inputs and literals included.
     pub fn distinct_parts(&self) -> usize {
         self.graph.len()
+    }
+}
+
+impl LambdaBody for Program {
+    fn evaluate_body(&self, batch: &Batch, room: Room<'_>) -> Result<Vector> {
+        let mut frame = Frame::new(&self.graph, batch, room);
+        match self.results.as_slice() {
+            [body] => frame.evaluate(*body),
+            results => Err(Error::internal(format!("a lambda with {} bodies", results.len()))),
+        }
     }
 }
 

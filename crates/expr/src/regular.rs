@@ -13,6 +13,9 @@
 //! | `{` that no number follows | a character |
 //! | `\b` | the border of a word, as elsewhere; PostgreSQL has a backspace there, as `\x08` has here |
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use types::{Error, Result, SqlState, stop};
 
 mod rewrite;
@@ -98,6 +101,15 @@ enum Engine {
 /// What a search for the next match costs at most, mostly: it ends at a match.
 const FIND_UNITS_MAX: usize = 4096;
 
+/// Patterns that a thread keeps, and the longest of them.
+const RECENT_MAX: usize = 4;
+const RECENT_BYTES_MAX: usize = 1024;
+
+thread_local! {
+    /// The thread's last patterns, the latest first.
+    static RECENT: RefCell<Vec<(String, Flags, Rc<Pattern>)>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
@@ -125,6 +137,28 @@ impl Pattern {
             Engine::Linear(built.map_err(|e| malformed(&e.to_string()))?)
         };
         Ok(Pattern { engine })
+    }
+
+    /// The compiled pattern, which may be one that the thread had before: a constant one is asked for in every batch, and
+    /// what it has learned of texts is kept with it.
+    pub fn recent(pattern: &str, flags: Flags) -> Result<Rc<Pattern>> {
+        let kept = RECENT.with_borrow(|recent| {
+            recent
+                .iter()
+                .position(|(text, of, _)| text == pattern && *of == flags)
+                .map(|at| recent[at].2.clone())
+        });
+        if let Some(kept) = kept {
+            return Ok(kept);
+        }
+        let made = Rc::new(Pattern::new(pattern, flags)?);
+        if pattern.len() <= RECENT_BYTES_MAX {
+            RECENT.with_borrow_mut(|recent| {
+                recent.truncate(RECENT_MAX - 1);
+                recent.insert(0, (pattern.to_owned(), flags, made.clone()));
+            });
+        }
+        Ok(made)
     }
 
     /// A search through so many bytes comes now. One that goes back may take all its steps over few of them.
@@ -180,12 +214,67 @@ impl Pattern {
             if !each(&groups) {
                 break;
             }
-            at = end;
-            if start == end {
-                at += text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
-            }
+            at = after(text, start, end);
         }
         Ok(())
+    }
+}
+
+/// Where the search goes on after a match: a character later where it was empty.
+pub(crate) fn after(text: &str, start: usize, end: usize) -> usize {
+    if start < end {
+        return end;
+    }
+    end + text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
+}
+
+/// Searches with one pattern through many texts: the places of groups are written where the last match's were.
+pub(crate) struct Searcher<'p> {
+    pattern: &'p Pattern,
+    /// Where the groups of the last match are; `None` where only the whole match is asked for, which is found faster.
+    places: Option<Places>,
+}
+
+enum Places {
+    Linear(regex::CaptureLocations),
+    Backtracking(Groups),
+}
+
+impl<'p> Searcher<'p> {
+    /// `groups`: they will be asked for.
+    pub fn new(pattern: &'p Pattern, groups: bool) -> Self {
+        let places = groups.then(|| match &pattern.engine {
+            Engine::Linear(regex) => Places::Linear(regex.capture_locations()),
+            Engine::Backtracking(_) => Places::Backtracking(vec![]),
+        });
+        Searcher { pattern, places }
+    }
+    /// Where the first match lies that begins at a place or after it.
+    pub fn find(&mut self, text: &str, from: usize) -> Result<Option<(usize, usize)>> {
+        self.pattern.spend((text.len() - from.min(text.len())).min(FIND_UNITS_MAX));
+        let place = |found: regex::Match<'_>| (found.start(), found.end());
+        match (&self.pattern.engine, &mut self.places) {
+            (Engine::Linear(regex), Some(Places::Linear(places))) => {
+                Ok(regex.captures_read_at(places, text, from).map(place))
+            }
+            (Engine::Linear(regex), _) => Ok(regex.find_at(text, from).map(place)),
+            (Engine::Backtracking(_), places) => {
+                let found = self.pattern.find(text, from)?.unwrap_or_default();
+                let whole = found.first().copied().flatten();
+                if let Some(Places::Backtracking(groups)) = places {
+                    *groups = found;
+                }
+                Ok(whole)
+            }
+        }
+    }
+    /// Where a group of the last match lies; `None` for one that took no part.
+    pub fn group(&self, at: usize) -> Option<(usize, usize)> {
+        match &self.places {
+            Some(Places::Linear(places)) => places.get(at),
+            Some(Places::Backtracking(groups)) => groups.get(at).copied().flatten(),
+            None => None,
+        }
     }
 }
 

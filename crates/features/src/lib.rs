@@ -2,6 +2,5 @@
 //!
 //! Cargo unifies the features of a dependency over the packages that one command builds, so the tests of the workspace
 //! and the binary alone would compile the function library twice. This crate has no code: it asks, for everybody, for
-//! the features that anybody needs. `cargo xtask tidy` does not check it; a second compilation of `datafusion-*` in
-//! `make test` after `make build` is the sign that a line is missing here.
+//! the features that anybody needs. `cargo xtask tidy` compares what the command, the wheel and the tests compile.
 #![forbid(unsafe_code)]

@@ -141,12 +141,13 @@ impl Contents {
             let mut head = Vec::new();
             input.append(at, at + 8, &mut head)?;
             let (prefix, length) = match head.as_slice() {
-                [a, b, c, d, rest @ ..] if [*a, *b, *c, *d] == CONTINUATION => match rest {
-                    [e, f, g, h] => (8, i32::from_le_bytes([*e, *f, *g, *h])),
-                    _ => return Err(fail(&"it is cut off")),
-                },
+                [a, b, c, d, e, f, g, h] if [*a, *b, *c, *d] == CONTINUATION => {
+                    (8, i32::from_le_bytes([*e, *f, *g, *h]))
+                }
                 // Before version 0.15 there was no continuation mark.
-                [a, b, c, d, ..] => (4, i32::from_le_bytes([*a, *b, *c, *d])),
+                [a, b, c, d, ..] if [*a, *b, *c, *d] != CONTINUATION => {
+                    (4, i32::from_le_bytes([*a, *b, *c, *d]))
+                }
                 _ => return Err(fail(&"it is cut off")),
             };
             if length == 0 {

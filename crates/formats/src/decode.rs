@@ -5,7 +5,7 @@
 //! schemas of several files against each other. `column` and `checked` accept a decoded array only if its values keep
 //! the promises of the type (the digits of decimals, for one), since the operators rely on them.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 
 use arrow_array::Array;
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
@@ -15,7 +15,7 @@ use vector::{Data, Vector, arrow};
 
 /// Runs `decode`; a panic in a foreign decoder is the file's fault, not the process's end.
 pub fn guarded<T>(path: &str, format: &str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| match panic.is::<Unwound>() {
+    crate::quiet::caught(decode).unwrap_or_else(|panic| match panic.is::<Unwound>() {
         true => resume_unwind(panic),
         false => Err(damaged(path, format, "the decoder failed")),
     })

@@ -291,7 +291,7 @@ pub fn combine(paths: &[String], each: Vec<FileSource>, layout: &Layout) -> Resu
             Ok(PartColumn::Constant(value.unwrap_or(Value::Null)))
         };
         let columns = fields.iter().enumerate().map(column).collect::<Result<_>>()?;
-        Ok(FilePart { source, columns })
+        Ok(FilePart { source, columns, lake: None })
     };
     let parts = each.into_iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
     Ok(FileSource {

@@ -58,7 +58,7 @@ const fn describes(option: ReaderOption) -> ReaderOption {
 }
 
 /// All options that are accepted; `format` of COPY, which chooses the reader, is not among them.
-pub const READER_OPTIONS: [ReaderOption; 49] = [
+pub const READER_OPTIONS: [ReaderOption; 53] = [
     one("delimiter", "delimiter", Formats::TEXT),
     one("delim", "delimiter", Formats::TEXT),
     one("sep", "delimiter", Formats::TEXT),
@@ -86,6 +86,8 @@ pub const READER_OPTIONS: [ReaderOption; 49] = [
     one("store_rejects", "store_rejects", Formats::WORDS),
     one("rejects_table", "rejects_table", Formats::WORDS),
     one("reject_table", "rejects_table", Formats::WORDS),
+    one("rejects_scan", "rejects_scan", Formats::WORDS),
+    one("rejects_limit", "rejects_limit", Formats::WORDS),
     one("sample_size", "sample_size", Formats::WORDS),
     one("files_to_sniff", "files_to_sniff", Formats::TEXT),
     one("maximum_sample_files", "files_to_sniff", Formats::JSON),
@@ -103,6 +105,8 @@ pub const READER_OPTIONS: [ReaderOption; 49] = [
     describes(list("column_types", "types", Formats::TEXT)),
     describes(list("names", "names", Formats::TEXT)),
     describes(list("column_names", "names", Formats::TEXT)),
+    describes(list("auto_type_candidates", "auto_type_candidates", Formats::TEXT)),
+    describes(one("normalize_names", "normalize_names", Formats::TEXT)),
     describes(one("union_by_name", "union_by_name", Formats::ALL)),
     describes(one("hive_partitioning", "hive_partitioning", Formats::ALL)),
     describes(list("hive_types", "hive_types", Formats::ALL)),
@@ -111,13 +115,9 @@ pub const READER_OPTIONS: [ReaderOption; 49] = [
 ];
 
 /// Options that readers elsewhere have, and what does it here.
-const ELSEWHERE: [(&str, &str); 29] = [
+const ELSEWHERE: [(&str, &str); 25] = [
     ("allow_quoted_nulls", "nullif(column, 'NA') makes NULL of a quoted text"),
     ("array", "read_json(..., format => 'array') reads an array, which it also finds by itself"),
-    (
-        "auto_type_candidates",
-        "types => {'a': 'BIGINT'} says a column's type, all_varchar => true reads texts",
-    ),
     ("binary_as_string", "convert_from(column, 'UTF8') is the text of bytes"),
     ("can_have_nan", "values that are no numbers are expected wherever they may be"),
     ("convert_strings_to_integers", "columns => {'a': 'BIGINT'} reads texts as numbers"),
@@ -135,13 +135,10 @@ const ELSEWHERE: [(&str, &str); 29] = [
     ("map_inference_threshold", "columns => {'a': 'MAP(TEXT, BIGINT)'} says a column's type"),
     ("max_errors", "ignore_errors => true leaves bad records out"),
     ("maximum_depth", "columns => {'a': 'JSON'} keeps what is nested as it is"),
-    ("normalize_names", "names => ['a', 'b'] names the columns"),
     ("on_error", "ignore_errors => true leaves bad records out, store_rejects => true notes them too"),
     ("quote_all", "values are quoted where they need quotes"),
     ("records", "records that are no objects are one column, json"),
     ("reject_limit", "a million rejects are kept"),
-    ("rejects_limit", "a million rejects are kept"),
-    ("rejects_scan", "the column scan of the rejects' table counts the scans"),
     ("schema", "union_by_name => true, and casts in the query"),
     ("skip_lines", "skip => n passes over lines at the beginning"),
 ];

@@ -10,9 +10,19 @@ pub enum GeneratorError {
     /// The scale factor is not a number within the limits.
     Scale(f64),
     /// The suite has no such table.
-    UnknownTable { suite: Suite, table: String },
+    UnknownTable {
+        /// The suite that was asked for a table.
+        suite: Suite,
+        /// The name of the table that it does not have.
+        table: String,
+    },
     /// `part` is not below `parts`.
-    Part { part: usize, parts: usize },
+    Part {
+        /// The part that was asked for, from 0.
+        part: usize,
+        /// How many parts there are.
+        parts: usize,
+    },
     /// Arrow refused a batch: a bug, or lack of memory for it.
     Arrow(String),
 }

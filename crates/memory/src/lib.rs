@@ -15,6 +15,7 @@ mod chunk;
 mod counting;
 mod keeping;
 mod machine;
+mod shared;
 mod slots;
 mod swap;
 mod topology;
@@ -29,6 +30,7 @@ pub use counting::{
 };
 pub use keeping::watch_resident;
 pub use machine::{default_limit_bytes, machine_limit_bytes, peak_resident_bytes, resident_bytes};
+pub use shared::SharedRegion;
 pub use slots::{FrozenSlots, SlotRange};
 pub use swap::{Bytes, Swapped};
 pub use topology::{Node, Topology};

@@ -5,10 +5,11 @@
 use std::sync::{Arc, Mutex};
 
 use plan::NodeId;
-use types::{Physical, Result};
-use vector::{Batch, Data, Vector};
+use types::Result;
+use vector::Batch;
 
 use crate::context::QueryContext;
+pub use crate::detached::{detached, detached_batch};
 use crate::pipeline::{Flow, Local, Sink, Work, local_state};
 
 /// The rows of a finished query, in order.
@@ -54,22 +55,6 @@ pub fn in_tag_order(locals: Vec<Local>) -> Vec<Batch> {
     }
     all.sort_by_key(|(tag, _)| *tag);
     all.into_iter().map(|(_, batch)| batch).collect()
-}
-
-/// A vector that keeps nothing else alive: strings copied, dictionaries decoded.
-pub fn detached(vector: &Vector) -> Vector {
-    let flat = vector.flatten();
-    match flat.data() {
-        Data::Bytes(strings) if flat.ty().physical() == Physical::Bytes && !strings.buffers().is_empty() => {
-            Vector::new(flat.ty(), Data::Bytes(strings.compact()), flat.validity().cloned())
-        }
-        _ => flat,
-    }
-}
-
-/// A batch whose columns refer to no memory but their own; see `detached`.
-pub fn detached_batch(batch: &Batch) -> Batch {
-    Batch::new(batch.columns.iter().map(detached).collect(), batch.rows)
 }
 
 impl Sink for Collect {

@@ -1,5 +1,9 @@
 //! What all operators of one query share: settings, the memory budget, the tables' snapshot, metrics, and the
 //! runtime filters that joins fill and scans apply.
+//!
+//! Made once a query by `engine`, then shared by reference. Tables are those of the snapshot that it was planned
+//! against, so that scans see one state. A runtime filter is published by the join that fills it. Memory is asked of
+//! the budget before it is allocated.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -224,7 +228,7 @@ impl QueryContext {
 
     /// What computed values of several rows may take at once: a batch of wider ones is taken in pieces.
     pub fn piece_bytes_max(&self) -> u64 {
-        (self.budget.limit() / 32).clamp(1 << 20, 32 << 20)
+        piece_bytes_max(&self.budget)
     }
 
     /// Evaluates a program over all rows of a batch with room asked for: in halves, where what it makes on the way
@@ -268,6 +272,11 @@ impl QueryContext {
         }
         enough.map_err(out_of_memory)
     }
+}
+
+/// What computed values of several rows may take at once under a budget.
+pub(crate) fn piece_bytes_max(budget: &Budget) -> u64 {
+    (budget.limit() / 32).clamp(1 << 20, 32 << 20)
 }
 
 pub(crate) use types::stop::stopped as canceled;

@@ -26,15 +26,22 @@ impl Transform for Filter {
     fn transform(
         &self,
         batch: Batch,
-        local: &mut Local,
+        _local: &mut Local,
         work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow> {
+        self.select(batch, work, push)
+    }
+}
+
+impl Filter {
+    /// Hands on the rows that pass; of a batch that is too wide for the condition's memory, half by half.
+    fn select(&self, batch: Batch, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
         let ask = |bytes: u64| work.reserve(bytes as usize).map(drop);
         let room = expr::Room::in_pieces(&ask, work.query.piece_bytes_max());
         let selected = match self.predicate.select_within(&batch, room) {
             Err(error) if expr::is_too_wide(&error) => {
-                return work.halves(batch, &mut |half| self.transform(half, local, work, push));
+                return work.halves(batch, &mut |half| self.select(half, work, push));
             }
             selected => selected?,
         };

@@ -55,10 +55,11 @@ static LAST: std::sync::Mutex<Option<(generators::Suite, u64, generators::Source
 
 fn shared_source(suite: generators::Suite, scale: f64) -> Result<generators::Source> {
     let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some((s, bits, source)) = &*last {
-        if *s == suite && *bits == scale.to_bits() {
-            return Ok(source.clone());
-        }
+    if let Some((s, bits, source)) = &*last
+        && *s == suite
+        && *bits == scale.to_bits()
+    {
+        return Ok(source.clone());
     }
     let source = generators::Source::new(suite, scale).map_err(|e| generator_error(&e))?;
     *last = Some((suite, scale.to_bits(), source.clone()));

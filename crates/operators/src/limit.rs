@@ -31,7 +31,7 @@ pub struct LimitSource(Arc<Limit>);
 
 impl Limit {
     /// The two ends of a limit; without `count`, all rows behind `offset`.
-    pub fn new(node: NodeId, offset: u64, count: Option<u64>) -> (LimitSink, LimitSource) {
+    pub fn ends(node: NodeId, offset: u64, count: Option<u64>) -> (LimitSink, LimitSource) {
         let state =
             Arc::new(Limit { node, offset, count, collected: AtomicU64::new(0), rows: OnceLock::new() });
         (LimitSink(state.clone()), LimitSource(state))

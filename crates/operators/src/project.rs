@@ -17,12 +17,14 @@ pub struct Project {
 impl Project {
     /// Compiles the expressions; if all are plain columns, batches pass without computation.
     pub fn new(node: NodeId, expressions: &[Expr]) -> Result<Self> {
-        let positions = expressions
-            .iter()
-            .map(|e| if let ExprKind::Input(i) = e.kind { Some(i) } else { None })
-            .collect::<Option<Vec<usize>>>();
+        let positions = positions(expressions);
         Ok(Project { node, program: expr::Program::compile(expressions)?, positions })
     }
+}
+
+/// The columns that expressions are, if all of them are plain columns.
+pub(crate) fn positions(expressions: &[Expr]) -> Option<Vec<usize>> {
+    expressions.iter().map(|e| if let ExprKind::Input(i) = e.kind { Some(i) } else { None }).collect()
 }
 
 impl Transform for Project {

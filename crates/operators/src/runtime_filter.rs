@@ -160,7 +160,7 @@ impl KeyFilterFilling {
 /// A bit a row, all set.
 fn every_row(rows: usize) -> Vec<u64> {
     let mut words = vec![u64::MAX; rows.div_ceil(64)];
-    if rows % 64 != 0 {
+    if !rows.is_multiple_of(64) {
         words[rows / 64] = (1 << (rows % 64)) - 1;
     }
     words
@@ -317,13 +317,13 @@ impl KeyFilter {
             // The cost depends on the level of the cache that holds the filter; in the nearest level, a smaller
             // filter leaves more room for the keys.
             KeySet::Bits { bits, .. } => match bits.bytes() {
-                near @ ..=0x8000 => 0.4 + 0.1 * near as f64 / 32_768.0,
-                ..=0x8_0000 => 0.8,
+                near @ 0..=0x8000 => 0.4 + 0.1 * near as f64 / 32_768.0,
+                0x8001..=0x8_0000 => 0.8,
                 _ => 1.6,
             },
             KeySet::Bloom(bloom) => match bloom.bytes() {
-                ..=0x8000 => 1.5,
-                ..=0x8_0000 => 2.0,
+                0..=0x8000 => 1.5,
+                0x8001..=0x8_0000 => 2.0,
                 _ => 3.0,
             },
         }
@@ -386,7 +386,9 @@ impl KeyFilter {
 
 /// Integers that stand for keys: the codes of blocks and the values of vectors.
 pub trait KeyLane: Integer + simd::Key {
+    /// The least value of the type.
     const LOWEST: i128;
+    /// The greatest value of the type.
     const HIGHEST: i128;
     /// The value, or the bound beyond which it lies.
     fn nearest(value: i128) -> Self;

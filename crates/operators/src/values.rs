@@ -17,19 +17,20 @@ pub struct Values {
 impl Values {
     /// Builds the rows as vectors of the output's types.
     pub fn new(node: NodeId, rows: &[Vec<Value>], output: &[OutputColumn]) -> Self {
-        let columns = output
-            .iter()
-            .enumerate()
-            .map(|(c, column)| {
-                let mut builder = VectorBuilder::new(column.ty, rows.len());
-                for row in rows {
-                    builder.push(&row[c]);
-                }
-                builder.finish()
-            })
-            .collect();
-        Values { node, columns, rows: rows.len() }
+        Values { node, columns: columns_of(rows, output), rows: rows.len() }
     }
+}
+
+/// The rows as vectors of the output's types.
+pub(crate) fn columns_of(rows: &[Vec<Value>], output: &[OutputColumn]) -> Vec<Vector> {
+    let column = |(at, column): (usize, &OutputColumn)| {
+        let mut builder = VectorBuilder::new(column.ty, rows.len());
+        for row in rows {
+            builder.push(&row[at]);
+        }
+        builder.finish()
+    };
+    output.iter().enumerate().map(column).collect()
 }
 
 impl Source for Values {

@@ -7,6 +7,7 @@ use types::switch::Switch;
 /// `SET join_order = 'optimized' | 'written'`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinOrder {
+    /// The cheapest one that is found.
     Optimized,
     /// As the text has it: left side probes, right side builds.
     Written,

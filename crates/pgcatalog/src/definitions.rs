@@ -1,4 +1,7 @@
 //! Objects as statements: what `pg_get_indexdef`, `pg_get_constraintdef`, `pg_get_viewdef` and `format_type` print.
+//!
+//! Called by `functions` for the calls of these names, and by `relations` for columns that hold such a text. A text
+//! is one that can be run here again; PostgreSQL's own layout is kept where tools parse it.
 
 use types::{ReferentialAction, SystemType, Type};
 

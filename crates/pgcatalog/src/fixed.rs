@@ -48,6 +48,11 @@ pub(crate) fn relation(name: &str) -> Option<&'static Relation> {
     known.get(name).copied()
 }
 
+/// The relation of `information_schema` of that name.
+pub(crate) fn standard_relation(name: &str) -> Option<&'static Relation> {
+    all().iter().find(|relation| relation.schema_name == "information_schema" && relation.name == name)
+}
+
 fn read_relation(line: &'static str) -> Option<Relation> {
     let mut parts = line.split('\t');
     let (schema_name, name) = parts.next()?.split_once('.')?;

@@ -14,10 +14,10 @@ use types::{Error, Result, SqlState, SystemType, Type, Value};
 use crate::names::{parts, quoted};
 use crate::objects::{Catalog, Class};
 use crate::oids::PG_CATALOG;
-use crate::{definitions, fixed, relations};
+use crate::{definitions, fixed, privileges, relations};
 
 /// What answers a call.
-type Body = fn(&Catalog, &[Value]) -> Result<Value>;
+pub(crate) type Body = fn(&Catalog, &[Value]) -> Result<Value>;
 
 /// One form of a function.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Signature {
     pub returns: Type,
     /// NULL for any NULL argument.
     pub strict: bool,
-    body: Body,
+    pub(crate) body: Body,
 }
 
 /// The result of a form for values of its arguments' types.
@@ -65,7 +65,7 @@ fn declared() -> Vec<Signature> {
     objects(&mut all);
     comments_and_encodings(&mut all);
     sizes_and_server(&mut all);
-    privileges(&mut all);
+    privileges::declare(&mut all);
     casts(&mut all);
     let modifier = Signature {
         name: "format_type",
@@ -146,12 +146,20 @@ fn comments_and_encodings(all: &mut Vec<Signature>) {
         all.push(Signature { name, arguments: arguments.to_vec(), returns, strict: true, body });
     };
     let int = Type::Integer;
-    of("obj_description", &[OID], TEXT, |c, given| Ok(comment(c.class(number(&given[0])))));
-    of("obj_description", &[OID, NAME], TEXT, |c, given| match given[1].as_text() {
-        Some("pg_class") => Ok(comment(c.class(number(&given[0])))),
+    of("obj_description", &[OID], TEXT, |c, given| Ok(comment_on(c, None, number(&given[0]))));
+    of("obj_description", &[OID, NAME], TEXT, |c, given| {
+        let of = match given[1].as_text() {
+            Some("pg_class") => relations::PG_CLASS,
+            Some("pg_type") => relations::PG_TYPE,
+            Some("pg_namespace") => relations::PG_NAMESPACE,
+            _ => return Ok(Value::Null),
+        };
+        Ok(comment_on(c, Some(of), number(&given[0])))
+    });
+    of("shobj_description", &[OID, NAME], TEXT, |c, given| match given[1].as_text() {
+        Some("pg_database") => Ok(comment_on(c, Some(relations::PG_DATABASE), number(&given[0]))),
         _ => Ok(Value::Null),
     });
-    of("shobj_description", &[OID, NAME], TEXT, null);
     of("col_description", &[OID, int], TEXT, |c, given| {
         let at = given[1].as_i64().and_then(|at| usize::try_from(at - 1).ok());
         let column = c.class(number(&given[0])).and_then(|class| class.columns.get(at?));
@@ -205,17 +213,12 @@ fn sizes_and_server(all: &mut Vec<Signature>) {
     of("pg_tablespace_location", &[OID], TEXT, |_, _| Ok(Value::text("")));
     of("pg_is_other_temp_schema", &[OID], bool, |_, _| Ok(Value::Bool(false)));
     of("pg_my_temp_schema", &[], OID, |_, _| Ok(Value::I64(0)));
-    of("pg_backend_pid", &[], int, |_, _| Ok(Value::I32(std::process::id() as i32)));
     of("pg_is_in_recovery", &[], bool, |_, _| Ok(Value::Bool(false)));
     of("pg_is_wal_replay_paused", &[], bool, |_, _| Ok(Value::Bool(false)));
     of("pg_postmaster_start_time", &[], Type::TimestampTz, |c, _| Ok(Value::I64(c.around.started)));
     of("pg_conf_load_time", &[], Type::TimestampTz, |c, _| Ok(Value::I64(c.around.started)));
-    for name in ["inet_server_addr", "inet_client_addr"] {
-        of(name, &[], Type::System(SystemType::Inet), null);
-    }
-    for name in ["inet_server_port", "inet_client_port"] {
-        of(name, &[], int, null);
-    }
+    of("inet_server_addr", &[], Type::System(SystemType::Inet), null);
+    of("inet_server_port", &[], int, null);
     if let Ok(names) = Type::list(NAME) {
         of("current_schemas", &[bool], names, |c, given| {
             let names: Vec<Value> =
@@ -231,7 +234,7 @@ fn sizes_and_server(all: &mut Vec<Signature>) {
         });
     }
     if let Ok(items) = Type::list(Type::System(SystemType::Aclitem)) {
-        of("acldefault", &[Type::System(SystemType::Char), OID], items, null);
+        of("acldefault", &[Type::System(SystemType::Char), OID], items, privileges::default_list);
     }
     of("pg_describe_object", &[OID, OID, int], TEXT, |c, given| {
         let class = c.class(number(&given[1])).filter(|_| number(&given[0]) == relations::PG_CLASS);
@@ -251,69 +254,8 @@ fn sizes_and_server(all: &mut Vec<Signature>) {
         }))
     });
     for argument in [OID, TEXT] {
-        of("row_security_active", &[argument], bool, |_, _| Ok(Value::Bool(false)));
+        of("row_security_active", &[argument], bool, privileges::row_security);
     }
-}
-
-/// `has_table_privilege` and kin: of the user, by name or OID, on an object by name or OID. Everything is granted to
-/// everyone who can ask, as long as the object exists.
-fn privileges(all: &mut Vec<Signature>) {
-    let mut of = |name, arguments: Vec<Type>, body: Body| {
-        all.push(Signature { name, arguments, returns: Type::Boolean, strict: true, body });
-    };
-    let kinds: [(&'static str, Body); 4] = [
-        ("has_table_privilege", |c, given| object_exists(c, given, 1, |c, text| class_named(c, text))),
-        ("has_any_column_privilege", |c, given| object_exists(c, given, 1, |c, text| class_named(c, text))),
-        ("has_sequence_privilege", |c, given| object_exists(c, given, 1, |c, text| class_named(c, text))),
-        ("has_schema_privilege", |c, given| object_exists(c, given, 1, |c, text| namespace_named(c, text))),
-    ];
-    let others: [(&'static str, Body); 7] = [
-        ("has_database_privilege", yes),
-        ("has_function_privilege", yes),
-        ("has_type_privilege", yes),
-        ("has_language_privilege", yes),
-        ("has_tablespace_privilege", yes),
-        ("has_server_privilege", yes),
-        ("has_foreign_data_wrapper_privilege", yes),
-    ];
-    for (name, body) in kinds.into_iter().chain(others) {
-        for object in [TEXT, OID] {
-            of(name, vec![object, TEXT], body);
-            of(name, vec![NAME, object, TEXT], body);
-            of(name, vec![OID, object, TEXT], body);
-        }
-    }
-    for object in [TEXT, OID] {
-        for column in [TEXT, Type::SmallInt] {
-            of("has_column_privilege", vec![object, column, TEXT], yes);
-            of("has_column_privilege", vec![NAME, object, column, TEXT], yes);
-            of("has_column_privilege", vec![OID, object, column, TEXT], yes);
-        }
-    }
-    for name in [NAME, OID] {
-        of("pg_has_role", vec![name, TEXT], yes);
-        of("pg_has_role", vec![NAME, name, TEXT], yes);
-        of("pg_has_role", vec![OID, name, TEXT], yes);
-    }
-}
-
-/// Whether the object before the last argument exists: an unknown name is an error, an unknown OID is NULL.
-fn object_exists(
-    catalog: &Catalog,
-    given: &[Value],
-    from_end: usize,
-    named: fn(&Catalog, &str) -> Result<u32>,
-) -> Result<Value> {
-    let Some(object) = given.len().checked_sub(from_end + 1).and_then(|at| given.get(at)) else {
-        return Ok(Value::Null);
-    };
-    if let Some(name) = object.as_text() {
-        named(catalog, name)?;
-        return Ok(Value::Bool(true));
-    }
-    let oid = number(object);
-    let known = catalog.class(oid).is_some() || catalog.namespaces.iter().any(|n| n.oid == oid);
-    Ok(if known { Value::Bool(true) } else { Value::Null })
 }
 
 /// Casts between texts, OIDs and each `reg` type, and the functions `to_regclass` and kin.
@@ -350,7 +292,7 @@ fn casts(all: &mut Vec<Signature>) {
         Regnamespace "::regnamespace" "to_regnamespace" namespace_named,
             |c: &Catalog, oid| Some(quoted(c.namespace_name(oid))).filter(|name| name != "\"\"");
         Regrole "::regrole" "to_regrole" role_named,
-            |c: &Catalog, oid| c.roles().iter().find(|(own, _)| *own == oid).map(|(_, name)| quoted(name));
+            |c: &Catalog, oid| c.role_name(oid).map(|name| quoted(&name));
         Regcollation "::regcollation" "to_regcollation" |_: &Catalog, text: &str| named_in("pg_collation", "collation", text),
             |_: &Catalog, oid| fixed_name("pg_collation", oid).map(|name| quoted(&name));
         Regconfig "::regconfig" "to_regconfig" |_: &Catalog, text: &str| named_in("pg_ts_config", "text search configuration", text),
@@ -374,14 +316,14 @@ fn shown(oid: u32, name: Option<String>) -> Value {
 }
 
 /// The OID in an argument of type oid or of a `reg` type.
-fn number(value: &Value) -> u32 {
+pub(crate) fn number(value: &Value) -> u32 {
     match value {
         Value::Bytes(bytes) => reg_oid(bytes),
         value => value.as_i64().and_then(|oid| u32::try_from(oid).ok()).unwrap_or(0),
     }
 }
 
-fn class_named(catalog: &Catalog, text: &str) -> Result<u32> {
+pub(crate) fn class_named(catalog: &Catalog, text: &str) -> Result<u32> {
     let (schema, name) = Catalog::split(text)?;
     let unknown = || {
         let shown = schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
@@ -390,25 +332,25 @@ fn class_named(catalog: &Catalog, text: &str) -> Result<u32> {
     catalog.find_class(schema.as_deref(), &name).map(|class| class.oid).ok_or_else(unknown)
 }
 
-fn namespace_named(catalog: &Catalog, text: &str) -> Result<u32> {
+pub(crate) fn namespace_named(catalog: &Catalog, text: &str) -> Result<u32> {
     let name = parts(text)?.pop().unwrap_or_default();
     catalog
         .namespace_named(&name)
         .ok_or_else(|| Error::new(SqlState::UndefinedSchema, format!("schema \"{name}\" does not exist")))
 }
 
-fn type_named(catalog: &Catalog, text: &str) -> Result<u32> {
+pub(crate) fn type_named(catalog: &Catalog, text: &str) -> Result<u32> {
     definitions::type_oid(catalog, text)
         .ok_or_else(|| Error::new(SqlState::UndefinedObject, format!("type \"{text}\" does not exist")))
 }
 
-fn role_named(catalog: &Catalog, text: &str) -> Result<u32> {
+pub(crate) fn role_named(catalog: &Catalog, text: &str) -> Result<u32> {
     let name = parts(text)?.pop().unwrap_or_default();
-    let found = catalog.roles().into_iter().find(|(_, known)| *known == name).map(|(oid, _)| oid);
+    let found = catalog.access.find(&name).map(|role| role.0);
     found.ok_or_else(|| Error::new(SqlState::UndefinedObject, format!("role \"{name}\" does not exist")))
 }
 
-fn function_named(_: &Catalog, text: &str) -> Result<u32> {
+pub(crate) fn function_named(_: &Catalog, text: &str) -> Result<u32> {
     // What stands in brackets tells forms apart; a name alone means the first.
     let name = text.split('(').next().unwrap_or_default();
     let plain = parts(name)?.pop().unwrap_or_default();
@@ -473,12 +415,20 @@ fn null(_: &Catalog, _: &[Value]) -> Result<Value> {
     Ok(Value::Null)
 }
 
-fn yes(_: &Catalog, _: &[Value]) -> Result<Value> {
+pub(crate) fn yes(_: &Catalog, _: &[Value]) -> Result<Value> {
     Ok(Value::Bool(true))
 }
 
-fn comment(class: Option<&Class>) -> Value {
-    class.and_then(|class| class.comment.as_deref()).map_or(Value::Null, Value::text)
+/// The comment on an object of one catalog, or of whichever has the OID.
+fn comment_on(catalog: &Catalog, of: Option<u32>, oid: u32) -> Value {
+    let class = catalog.class(oid).filter(|_| of.is_none_or(|of| of == relations::PG_CLASS));
+    let own = class.and_then(|class| class.comment.as_deref());
+    let other = || {
+        let fits = |known: u32| of.map_or(known != relations::PG_DATABASE, |of| of == known);
+        let found = catalog.comments.iter().find(|(known, object, _)| *object == oid && fits(*known));
+        found.map(|(.., text)| text.as_str())
+    };
+    own.or_else(other).map_or(Value::Null, Value::text)
 }
 
 fn index_definition(catalog: &Catalog, given: &[Value]) -> Result<Value> {
@@ -514,9 +464,7 @@ fn rule_definition(catalog: &Catalog, given: &[Value]) -> Result<Value> {
 
 fn user_name(catalog: &Catalog, given: &[Value]) -> Result<Value> {
     let oid = number(&given[0]);
-    let roles = catalog.roles();
-    let name = roles.iter().find(|(own, _)| *own == oid).map(|(_, name)| (*name).to_owned());
-    Ok(Value::text(&name.unwrap_or_else(|| format!("unknown (OID={oid})"))))
+    Ok(Value::text(&catalog.role_name(oid).unwrap_or_else(|| format!("unknown (OID={oid})"))))
 }
 
 fn type_is_visible(catalog: &Catalog, given: &[Value]) -> Result<Value> {

@@ -6,12 +6,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use catalog::{ForeignKey, Sequence, Snapshot, Table};
+use access::{ObjectKey, Role, RoleId, State};
+use catalog::{Commented, ForeignKey, Sequence, Snapshot, Table};
 use types::{Schema, Type};
 
 use crate::names::quoted;
 use crate::oids::{self, INFORMATION_SCHEMA, Names, OWNER, PG_CATALOG, PUBLIC};
+use crate::relations::values::DATABASE;
+use crate::relations::{PG_DATABASE, PG_NAMESPACE, PG_TYPE};
 use crate::{fixed, names};
+
+/// The temporary schema, as PostgreSQL names a session's.
+const TEMPORARY: &str = "pg_temp_1";
 
 /// A view of the database: its schema, name, text and, where its query can be bound, its columns.
 #[derive(Clone, Debug)]
@@ -33,12 +39,10 @@ pub struct ViewShape {
 pub struct Surroundings {
     /// The database's name.
     pub database: String,
-    /// The user who asks.
-    pub user: String,
+    /// The current role, which asks.
+    pub role: u32,
     /// The name by which the default schema is shown, `main` or `public`; both mean it.
     pub default_schema: String,
-    /// All roles.
-    pub roles: Vec<String>,
     /// Schemas by their keys, in which names without one are looked for, the default one included.
     pub path: Vec<String>,
     /// Views of the database.
@@ -54,6 +58,8 @@ pub struct Surroundings {
 pub(crate) struct Namespace {
     pub oid: u32,
     pub name: String,
+    /// What privileges on it are kept under; `None` for the system's, which everybody may use and nobody else.
+    pub key: Option<ObjectKey>,
 }
 
 /// A column of a relation.
@@ -85,6 +91,8 @@ pub(crate) struct Class {
     pub oid: u32,
     pub name: String,
     pub namespace: u32,
+    /// What privileges on it are kept under; `None` for the system's relations, which everybody may read, and indices.
+    pub key: Option<ObjectKey>,
     /// `r`, `v`, `i`, `S`.
     pub kind: char,
     /// The OID of its row type, 0 for none; that of its array is the next one.
@@ -120,6 +128,8 @@ pub(crate) struct Constraint {
 pub(crate) struct Enumeration {
     /// The array's is the next one.
     pub oid: u32,
+    /// In the snapshot.
+    pub key: String,
     pub name: String,
     pub namespace: u32,
     pub ty: Type,
@@ -129,10 +139,14 @@ pub(crate) struct Enumeration {
 #[derive(Debug, Default)]
 pub struct Catalog {
     pub(crate) around: Surroundings,
+    /// Roles and what each may do.
+    pub(crate) access: Arc<State>,
     pub(crate) namespaces: Vec<Namespace>,
     pub(crate) classes: Vec<Class>,
     pub(crate) constraints: Vec<Constraint>,
     pub(crate) enumerations: Vec<Enumeration>,
+    /// Comments on what is no relation: the OIDs of the catalog and of the object, and the text.
+    pub(crate) comments: Vec<(u32, u32, String)>,
     by_oid: HashMap<u32, usize>,
     /// Namespaces in the order in which names are looked for.
     path: Vec<u32>,
@@ -148,20 +162,20 @@ impl pgproto::oid::TypeOids for Catalog {
 impl Catalog {
     /// Gathers a database's objects. Those of attached databases are not in it, as in PostgreSQL.
     pub fn new(snapshot: &Snapshot, around: Surroundings) -> Catalog {
-        let mut catalog = Catalog { around, ..Catalog::default() };
+        let mut catalog = Catalog { around, access: snapshot.access().clone(), ..Catalog::default() };
         let mut names = Names::default();
-        catalog.namespace(PG_CATALOG, "pg_catalog");
-        catalog.namespace(INFORMATION_SCHEMA, "information_schema");
+        catalog.namespace(PG_CATALOG, "pg_catalog", None);
+        catalog.namespace(INFORMATION_SCHEMA, "information_schema", None);
         let mut schemas = HashMap::new();
         let shown = catalog.around.default_schema.clone();
         // Keys with a point are schemas of attached databases.
         for key in snapshot.schemas().keys().filter(|key| !key.contains('.')) {
             let (oid, name) = match key.as_str() {
                 catalog::DEFAULT_SCHEMA => (PUBLIC, shown.as_str()),
-                catalog::TEMPORARY_SCHEMA => (names.of("schema", key, 0), "pg_temp_1"),
+                catalog::TEMPORARY_SCHEMA => (names.of("schema", key, 0), TEMPORARY),
                 key => (names.of("schema", key, 0), key),
             };
-            catalog.namespace(oid, name);
+            catalog.namespace(oid, name, Some(ObjectKey::Schema(key.clone())));
             schemas.insert(key.clone(), oid);
         }
         catalog.system_relations();
@@ -172,7 +186,7 @@ impl Catalog {
             }
             for (name, sequence) in &held.sequences {
                 let oid = names.of("sequence", &format!("{key}.{name}"), 0);
-                catalog.sequence(oid, name, namespace, sequence);
+                catalog.sequence(oid, (key, name), namespace, sequence);
             }
         }
         for view in std::mem::take(&mut catalog.around.views) {
@@ -184,9 +198,11 @@ impl Catalog {
             let (schema, name) = snapshot.place_of(key);
             let Some(namespace) = schemas.get(&schema) else { continue };
             let oid = names.of("type", key, 1);
-            let known = Enumeration { oid, name: name.to_owned(), namespace: *namespace, ty: **ty };
+            let known =
+                Enumeration { oid, key: key.clone(), name: name.to_owned(), namespace: *namespace, ty: **ty };
             catalog.enumerations.push(known);
         }
+        catalog.comment(snapshot, &schemas);
         catalog.by_oid = catalog.classes.iter().enumerate().map(|(at, class)| (class.oid, at)).collect();
         catalog.refer(snapshot);
         let path = catalog.around.path.iter().filter_map(|key| schemas.get(key).copied());
@@ -195,8 +211,52 @@ impl Catalog {
         catalog
     }
 
-    fn namespace(&mut self, oid: u32, name: &str) {
-        self.namespaces.push(Namespace { oid, name: name.to_owned() });
+    /// Comments that stand beside the definitions of what they are about.
+    fn comment(&mut self, snapshot: &Snapshot, schemas: &HashMap<String, u32>) {
+        for entry in snapshot.comments() {
+            if entry.of == Commented::Database {
+                if !entry.schema.contains('.') {
+                    self.comments.push((PG_DATABASE, DATABASE, entry.text.to_owned()));
+                }
+                continue;
+            }
+            let schema = if entry.of == Commented::Schema { entry.name } else { entry.schema.as_str() };
+            let Some(namespace) = schemas.get(schema).copied() else { continue };
+            let (name, column) = Commented::view_and_column(entry.name);
+            let kind = match entry.of {
+                Commented::Index => 'i',
+                Commented::Sequence => 'S',
+                _ => 'v',
+            };
+            let of_name = |c: &&mut Class| c.namespace == namespace && c.kind == kind && c.name == name;
+            match entry.of {
+                Commented::Index | Commented::Sequence => {
+                    if let Some(class) = self.classes.iter_mut().find(of_name) {
+                        class.comment = Some(entry.text.to_owned());
+                    }
+                }
+                Commented::ViewColumn => {
+                    let view = self.classes.iter_mut().find(of_name);
+                    let columns = view.into_iter().flat_map(|view| &mut view.columns);
+                    columns
+                        .filter(|c| c.name == column)
+                        .for_each(|c| c.comment = Some(entry.text.to_owned()));
+                }
+                Commented::Schema => self.comments.push((PG_NAMESPACE, namespace, entry.text.to_owned())),
+                Commented::Type => {
+                    let of_name = |e: &&Enumeration| e.namespace == namespace && e.name == entry.name;
+                    if let Some(oid) = self.enumerations.iter().find(of_name).map(|e| e.oid) {
+                        self.comments.push((PG_TYPE, oid, entry.text.to_owned()));
+                    }
+                }
+                // Macros have no OIDs.
+                Commented::Macro | Commented::Database => {}
+            }
+        }
+    }
+
+    fn namespace(&mut self, oid: u32, name: &str, key: Option<ObjectKey>) {
+        self.namespaces.push(Namespace { oid, name: name.to_owned(), key });
     }
 
     fn system_relations(&mut self) {
@@ -224,6 +284,7 @@ impl Catalog {
         self.classes.push(Class {
             columns,
             kind: 'r',
+            key: Some(ObjectKey::Table(table.id.0)),
             row_type: oid + 1,
             comment: table.comment.clone(),
             temporary: table.is_temporary(),
@@ -294,14 +355,15 @@ impl Catalog {
         self.classes.push(Class { columns, kind: 'i', index: Some(index), temporary, ..made });
     }
 
-    fn sequence(&mut self, oid: u32, name: &str, namespace: u32, sequence: &Arc<Sequence>) {
+    fn sequence(&mut self, oid: u32, (schema, name): (&str, &str), namespace: u32, sequence: &Arc<Sequence>) {
         let columns = vec![
             column("last_value", Type::BigInt, true),
             column("log_cnt", Type::BigInt, true),
             column("is_called", Type::Boolean, true),
         ];
+        let key = Some(ObjectKey::Sequence(schema.to_owned(), name.to_owned()));
         let made = class(oid, name, namespace);
-        self.classes.push(Class { columns, kind: 'S', sequence: Some(sequence.clone()), ..made });
+        self.classes.push(Class { columns, kind: 'S', sequence: Some(sequence.clone()), key, ..made });
     }
 
     fn view(&mut self, oid: u32, namespace: u32, view: ViewShape) {
@@ -310,8 +372,10 @@ impl Catalog {
         self.classes.push(Class {
             columns,
             kind: 'v',
+            key: Some(ObjectKey::View(view.schema.clone(), view.name.clone())),
             row_type: oid + 1,
             comment: view.comment,
+            temporary: self.namespace_name(namespace) == TEMPORARY,
             query: Some(view.text),
             ..class(oid, &view.name, namespace)
         });
@@ -377,7 +441,7 @@ impl Catalog {
         let shown = self.path.iter().filter(|oid| **oid != PG_CATALOG || implicit);
         let shown = shown.map(|oid| self.namespace_name(*oid));
         // The temporary schema is there once something is in it.
-        shown.filter(|name| *name != "pg_temp_1").collect()
+        shown.filter(|name| *name != TEMPORARY).collect()
     }
     /// A relation's name as `regclass` shows it.
     pub(crate) fn class_shown(&self, class: &Class) -> String {
@@ -396,13 +460,21 @@ impl Catalog {
         let name = parts.pop().unwrap_or_default();
         Ok((parts.pop(), name))
     }
-    /// Roles by OID, the owner of everything first.
-    pub(crate) fn roles(&self) -> Vec<(u32, &str)> {
-        let mut roles = vec![(OWNER, self.around.roles.first().map_or("quickstep", String::as_str))];
-        let others = self.around.roles.iter().skip(1).zip(0..);
-        let mut names = Names::default();
-        roles.extend(others.map(|(name, _): (&String, i32)| (names.of("role", name, 0), name.as_str())));
-        roles
+    /// Roles by OID: the numbers that the catalog knows them by.
+    pub(crate) fn roles(&self) -> Vec<(u32, Role)> {
+        self.access.roles().into_iter().map(|(id, role)| (id.0, role)).collect()
+    }
+    /// A role's name; `None` where there is no such role.
+    pub(crate) fn role_name(&self, oid: u32) -> Option<String> {
+        self.access.role(RoleId(oid)).map(|role| role.name)
+    }
+    /// The current role.
+    pub(crate) fn asking(&self) -> RoleId {
+        RoleId(self.around.role)
+    }
+    /// Who owns what privileges are kept of under a key; the superuser that every database has owns the rest.
+    pub(crate) fn owner(&self, key: Option<&ObjectKey>) -> u32 {
+        key.map_or(OWNER, |key| self.access.owner(key).0)
     }
 }
 
@@ -411,6 +483,7 @@ fn class(oid: u32, name: &str, namespace: u32) -> Class {
         oid,
         name: name.to_owned(),
         namespace,
+        key: None,
         kind: 'r',
         row_type: 0,
         columns: vec![],

@@ -21,10 +21,15 @@ pub enum Severity {
     Fatal,
     /// All connections end.
     Panic,
+    /// WARNING.
     Warning,
+    /// NOTICE.
     Notice,
+    /// DEBUG.
     Debug,
+    /// INFO.
     Info,
+    /// LOG.
     Log,
 }
 
@@ -58,16 +63,25 @@ pub enum TransactionStatus {
 /// A request or result of authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentication<'a> {
+    /// The client is let in.
     Ok,
+    /// Kerberos V5 is asked for.
     KerberosV5,
+    /// The password as it is is asked for.
     CleartextPassword,
+    /// The password's MD5 with this salt is asked for.
     Md5Password([u8; 4]),
+    /// GSSAPI is asked for.
     Gss,
+    /// Bytes of GSSAPI or SSPI to go on with.
     GssContinue(&'a [u8]),
+    /// SSPI is asked for.
     Sspi,
     /// The mechanisms that the server offers, the preferred one first.
     Sasl(&'a [&'a str]),
+    /// The challenge of a SASL mechanism.
     SaslContinue(&'a [u8]),
+    /// The outcome of a SASL mechanism.
     SaslFinal(&'a [u8]),
 }
 
@@ -142,6 +156,13 @@ impl MessageBuffer {
     /// The waiting bytes, for a writer that owns what it sends; the buffer is empty afterwards.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
+    }
+    /// Goes on in memory that an earlier answer was in. The buffer is empty.
+    pub fn put_room(&mut self, room: Vec<u8>) {
+        if self.bytes.is_empty() && self.bytes.capacity() < room.capacity() {
+            self.bytes = room;
+            self.bytes.clear();
+        }
     }
     pub(crate) fn raw(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -265,6 +286,10 @@ impl MessageBuffer {
             }
         });
         Ok(())
+    }
+    /// Appends whole messages that were made before, as [`MessageBuffer::bytes`] gave them.
+    pub fn append(&mut self, messages: &[u8]) {
+        self.bytes.extend_from_slice(messages);
     }
     /// Appends ParameterDescription: the types of a prepared statement's parameters.
     pub fn parameter_description(&mut self, types: &[u32]) -> Result<()> {

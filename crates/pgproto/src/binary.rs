@@ -177,6 +177,26 @@ impl NumericForm {
     }
 }
 
+/// Appends a whole number of any size, given as its digits with its sign, as a NUMERIC.
+pub(crate) fn push_whole_number(shown: &str, out: &mut Vec<u8>) {
+    let (negative, digits) = shown.strip_prefix('-').map_or((false, shown), |digits| (true, digits));
+    let first = (digits.len() + 3) % 4 + 1;
+    let mut groups = vec![0u16; digits.len().div_ceil(4)];
+    for (at, digit) in digits.bytes().enumerate() {
+        let group = &mut groups[(at + 4 - first) / 4];
+        *group = *group * 10 + u16::from(digit - b'0');
+    }
+    let weight = groups.len() as i16 - 1;
+    // Zeros at the end are not sent; the number zero has no group.
+    let kept = groups.iter().rposition(|group| *group != 0).map_or(0, |last| last + 1);
+    let weight = if kept == 0 { 0 } else { weight };
+    let sign = if negative { NUMERIC_NEGATIVE } else { 0 };
+    for part in [kept as i16 as u16, weight as u16, sign, 0] {
+        out.extend_from_slice(&part.to_be_bytes());
+    }
+    groups[..kept].iter().for_each(|group| out.extend_from_slice(&group.to_be_bytes()));
+}
+
 /// Bytes of the binary form of so many bits.
 pub(crate) fn bits_bytes(bits: usize) -> usize {
     4 + bits.div_ceil(8)

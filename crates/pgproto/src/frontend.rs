@@ -20,6 +20,9 @@ use crate::reader::{Reader, violation};
 /// Longest message of those that hold neither statements nor values.
 const SMALL_BYTES_MAX: usize = 10_000;
 
+/// A message's type and length.
+const HEAD_BYTES: usize = 5;
+
 /// How long messages may be, their length's bytes included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -38,7 +41,9 @@ impl Limits {
 /// Whether Describe and Close mean a prepared statement or a portal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
+    /// A prepared statement.
     Statement,
+    /// A portal.
     Portal,
 }
 
@@ -89,21 +94,29 @@ pub enum Frontend<'a> {
     Password(&'a [u8]),
     /// A text of any number of statements.
     Query(&'a str),
+    /// Prepares a statement.
     Parse(Parse<'a>),
+    /// Makes a portal of a prepared statement and values.
     Bind(Bind<'a>),
+    /// Asks what a statement or portal of that name takes and gives.
     Describe(Target, &'a str),
     /// A portal's name and the most rows that are wanted; 0 for all.
     Execute(&'a str, u32),
+    /// Forgets a statement or portal of that name.
     Close(Target, &'a str),
+    /// Asks for the answers so far.
     Flush,
+    /// Ends an implicit transaction, and errors.
     Sync,
     /// A piece of a COPY's stream: of a CopyData message that has not come whole, what has come.
     CopyData(&'a [u8]),
+    /// The end of a COPY's stream.
     CopyDone,
     /// The client gives up its COPY, for this reason.
     CopyFail(&'a str),
     /// The function call of old drivers, which servers here refuse with 0A000.
     FunctionCall,
+    /// The client goes.
     Terminate,
 }
 
@@ -117,6 +130,17 @@ pub enum Decoded<'a> {
     /// A message whose body is no such message, and how many bytes were taken; the stream goes on behind it. The
     /// type byte says whether it belongs to the extended protocol, where all up to Sync is skipped.
     Malformed(Error, u8, usize),
+}
+
+/// What the next bytes are, before anybody looks into a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framed<'a> {
+    /// More bytes have to come; none were taken.
+    Incomplete,
+    /// A message's type, and all of its bytes, type and length included.
+    Message(u8, &'a [u8]),
+    /// A piece of a COPY's stream, and how many bytes were taken for it.
+    CopyData(&'a [u8], usize),
 }
 
 /// Takes messages from a stream of bytes. The only state beside the limits is how much of a CopyData is still to come.
@@ -150,17 +174,29 @@ impl Decoder {
 
     /// The next message of `input`, which begins with the first byte that was not taken. An error ends the connection.
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<Decoded<'a>> {
+        Ok(match self.frame(input)? {
+            Framed::Incomplete => Decoded::Incomplete,
+            Framed::CopyData(piece, taken) => Decoded::Message(Frontend::CopyData(piece), taken),
+            Framed::Message(kind, bytes) => match decode(bytes) {
+                Ok(message) => Decoded::Message(message, bytes.len()),
+                Err(error) => Decoded::Malformed(error, kind, bytes.len()),
+            },
+        })
+    }
+
+    /// As `next`, and what is in a message is not looked at: whoever handles it does that ([`decode`]).
+    pub fn frame<'a>(&mut self, input: &'a [u8]) -> Result<Framed<'a>> {
         if self.copy_left > 0 {
             if input.is_empty() {
-                return Ok(Decoded::Incomplete);
+                return Ok(Framed::Incomplete);
             }
             let piece = &input[..input.len().min(self.copy_left)];
             self.copy_left -= piece.len();
-            return Ok(Decoded::Message(Frontend::CopyData(piece), piece.len()));
+            return Ok(Framed::CopyData(piece, piece.len()));
         }
-        let Some((kind, rest)) = input.split_first() else { return Ok(Decoded::Incomplete) };
+        let Some((kind, rest)) = input.split_first() else { return Ok(Framed::Incomplete) };
         let limit = self.limit(*kind)?;
-        let Some(head) = rest.first_chunk::<4>() else { return Ok(Decoded::Incomplete) };
+        let Some(head) = rest.first_chunk::<4>() else { return Ok(Framed::Incomplete) };
         let length = usize::try_from(i32::from_be_bytes(*head)).unwrap_or(0);
         if !(4..=limit).contains(&length) {
             return Err(violation("invalid message length").with_detail(format!(
@@ -170,15 +206,11 @@ impl Decoder {
         }
         let taken = length + 1;
         if *kind == b'd' {
-            let body = &input[5..input.len().min(taken)];
+            let body = &input[HEAD_BYTES..input.len().min(taken)];
             self.copy_left = length - 4 - body.len();
-            return Ok(Decoded::Message(Frontend::CopyData(body), 5 + body.len()));
+            return Ok(Framed::CopyData(body, HEAD_BYTES + body.len()));
         }
-        let Some(body) = input.get(5..taken) else { return Ok(Decoded::Incomplete) };
-        Ok(match message(*kind, Reader::new(body)) {
-            Ok(message) => Decoded::Message(message, taken),
-            Err(error) => Decoded::Malformed(error, *kind, taken),
-        })
+        Ok(input.get(..taken).map_or(Framed::Incomplete, |bytes| Framed::Message(*kind, bytes)))
     }
 
     fn limit(&self, kind: u8) -> Result<usize> {
@@ -190,6 +222,14 @@ impl Decoder {
             }
             other => Err(violation(format!("invalid frontend message type {other}"))),
         }
+    }
+}
+
+/// The message of a frame, which is none of CopyData; an error is one of this message alone.
+pub fn decode(frame: &[u8]) -> Result<Frontend<'_>> {
+    match frame.split_at_checked(HEAD_BYTES) {
+        Some((head, body)) => message(head[0], Reader::new(body)),
+        None => Err(violation("invalid message")),
     }
 }
 

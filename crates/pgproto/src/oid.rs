@@ -121,20 +121,21 @@ fn numeric_modifier(precision: i32, scale: i32) -> i32 {
 pub fn describe(ty: Type, oids: &dyn TypeOids) -> WireType {
     let (oid, modifier) = match ty {
         // PostgreSQL describes a literal without a type as text.
-        Type::Null | Type::Text => (TEXT, -1),
+        Type::Null | Type::Text | Type::Collated(_) => (TEXT, -1),
         Type::Boolean => (BOOL, -1),
         Type::TinyInt | Type::UTinyInt | Type::SmallInt => (INT2, -1),
         Type::USmallInt | Type::Integer => (INT4, -1),
         Type::UInteger | Type::BigInt => (INT8, -1),
         Type::UBigInt => (NUMERIC, numeric_modifier(20, 0)),
         Type::HugeInt => (NUMERIC, numeric_modifier(39, 0)),
+        Type::UHugeInt | Type::BigNum => (NUMERIC, -1),
         Type::Real => (FLOAT4, -1),
         Type::Double => (FLOAT8, -1),
         Type::Decimal { precision, scale } => (NUMERIC, numeric_modifier(precision.into(), scale.into())),
         Type::Char(n) => (BPCHAR, n as i32 + VARHDRSZ),
         Type::Varchar(n) => (VARCHAR, n as i32 + VARHDRSZ),
         Type::Date => (DATE, -1),
-        Type::Time => (TIME, -1),
+        Type::Time | Type::TimeNs => (TIME, -1),
         Type::TimeTz => (TIMETZ, -1),
         Type::Timestamp | Type::TimestampS | Type::TimestampMs | Type::TimestampNs => (TIMESTAMP, -1),
         Type::TimestampTz | Type::TimestampTzNs => (TIMESTAMPTZ, -1),

@@ -31,6 +31,10 @@ pub(crate) fn bounded(value: &Value, ty: Type, format: Format, zone: Zone, to: &
         let micros = timestamp_units::converted(held, ty, ty.in_microseconds()).unwrap_or(held);
         return bounded(&Value::I64(micros), ty.in_microseconds(), format, zone, to);
     }
+    if ty == Type::TimeNs {
+        let micros = types::time_ns::in_microseconds(value.as_i64().unwrap_or(0));
+        return bounded(&Value::I64(micros), Type::Time, format, zone, to);
+    }
     let narrow = || value.as_i64().unwrap_or(0);
     let wide = || value.as_i128().unwrap_or(0);
     let interval = || Interval::of_kind(value, ty).unwrap_or_default();
@@ -107,6 +111,10 @@ pub fn push(value: &Value, ty: Type, format: Format, form: ValueForm<'_>, out: &
         Type::Struct(_) | Type::Map(_) | Type::Union(_) => {
             out.extend_from_slice(json_of(value, ty, form.zone).as_bytes())
         }
+        _ if ty.is_wide_integer() && format == Format::Text => {
+            out.extend_from_slice(value.display(ty).as_bytes());
+        }
+        _ if ty.is_wide_integer() => binary::push_whole_number(&value.display(ty), out),
         _ => push_bytes(bytes, ty, format, out),
     }
     Ok(())

@@ -1,11 +1,13 @@
 //! Statements about roles, privileges and row policies, their words resolved; names of roles and objects are looked up
 //! by the engine, under the commit that changes what is kept of them.
+//!
+//! Made by `sql`, carried out by `engine::access`. Nothing here says whether it is allowed.
 
 use std::fmt;
 
 use access::{Class, PolicyCommand, Privilege, RoleOptions};
 
-use crate::statement::ObjectName;
+use crate::object_name::ObjectName;
 
 /// How a statement names a role.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,17 +15,29 @@ use crate::Expr;
 /// What an aggregate computes. DISTINCT, FILTER and the argument belong to the call ([`AggregateCall`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AggregateFunction {
+    /// `count(*)`: the number of rows.
     CountStar,
+    /// The number of values.
     Count,
+    /// The sum of the values.
     Sum,
+    /// The mean of the values.
     Avg,
+    /// The least value.
     Min,
+    /// The greatest value.
     Max,
+    /// TRUE where all values are.
     BoolAnd,
+    /// TRUE where one of the values is.
     BoolOr,
+    /// The sample's standard deviation.
     StddevSamp,
+    /// The population's standard deviation.
     StddevPop,
+    /// The sample's variance.
     VarSamp,
+    /// The population's variance.
     VarPop,
     /// The value of an arbitrary row (a column functionally dependent on the group keys).
     AnyValue,
@@ -35,52 +47,95 @@ pub enum AggregateFunction {
     /// `string_agg(text, delimiter)`; the delimiter is a constant. With `ordered`, the argument is an ordered row
     /// (`functions::ORDERED_ROW`) that carries the text, and the pieces are in the order of the rows.
     StringAgg {
+        /// What stands between two texts.
         delimiter: Arc<str>,
+        /// The argument is an ordered row.
         ordered: bool,
+        /// Of ordered rows only so many first ones of a group are wanted: others may be missing, or be there.
+        most: Option<u32>,
     },
     /// The argument in the first row of the input's order, or in the last; an argument that is NULL has no row.
     Arrival {
+        /// In the last row instead of the first.
         last: bool,
     },
     /// An aggregate of pairs of floats; the argument is a pair (`functions::PAIR`).
     Paired(Pairing),
+    /// Bits that all values have.
     BitAnd,
+    /// Bits that some value has.
     BitOr,
+    /// Bits that an odd number of values has.
     BitXor,
+    /// The product of the values, as a double.
     Product,
     /// Sample skewness and excess kurtosis, and the population's.
     Skewness,
+    /// The sample's excess kurtosis.
     Kurtosis,
+    /// The population's excess kurtosis.
     KurtosisPop,
     /// The value at a fraction of the way through the ordered values, interpolated between its two neighbours;
     /// `QuantileDisc` gives one of the values itself.
     QuantileCont {
+        /// How far through the values, 0 to 1.
         fraction: Fraction,
+        /// From the greatest value down.
         descending: bool,
     },
+    /// The first value that at least the fraction of all values reach.
     QuantileDisc {
+        /// How far through the values, 0 to 1.
         fraction: Fraction,
+        /// From the greatest value down.
         descending: bool,
     },
     /// The most frequent value, the least of several.
     Mode,
     /// The Shannon entropy of the values' frequencies, in bits.
     Entropy,
+    /// About how many different values there are.
+    ApproxCountDistinct,
+    /// The state of the aggregates of one form, as bytes; NULL without values. Where the argument of such an aggregate
+    /// is BYTEA, it is states, and the aggregate that of all their values (pairs are BYTEA, too, and shorter).
+    State(StateForm),
+}
+
+/// States that are small and make one of several, so that a coarser grouping can be made of a finer one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StateForm {
+    /// Of deviations and variances.
+    Moments,
+    /// Of skewness and kurtosis.
+    HigherMoments,
+    /// Of aggregates of pairs.
+    Pairs,
 }
 
 /// Aggregates of pairs: y, which depends, then x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Pairing {
+    /// Pearson's correlation coefficient.
     Corr,
+    /// The population's covariance.
     CovarPop,
+    /// The sample's covariance.
     CovarSamp,
+    /// The slope of the line of least squares.
     Slope,
+    /// Where that line crosses x = 0.
     Intercept,
+    /// The square of the correlation coefficient.
     R2,
+    /// The mean of x.
     AvgX,
+    /// The mean of y.
     AvgY,
+    /// The sum of squared distances of x from its mean.
     Sxx,
+    /// The sum of squared distances of y from its mean.
     Syy,
+    /// The sum of products of both distances.
     Sxy,
 }
 
@@ -133,6 +188,19 @@ impl Fraction {
 }
 
 impl AggregateFunction {
+    /// The form of the state, where [`AggregateFunction::State`] has it.
+    pub fn state_form(&self) -> Option<StateForm> {
+        match self {
+            Self::StddevSamp | Self::StddevPop | Self::VarSamp | Self::VarPop => Some(StateForm::Moments),
+            Self::Skewness | Self::Kurtosis | Self::KurtosisPop => Some(StateForm::HigherMoments),
+            Self::Paired(_) => Some(StateForm::Pairs),
+            _ => None,
+        }
+    }
+    /// Whether it gives 0, not NULL, without rows.
+    pub fn counts(&self) -> bool {
+        matches!(self, Self::CountStar | Self::Count | Self::ApproxCountDistinct)
+    }
     /// The SQL name, as EXPLAIN prints it; `first` and `last` for `Arrival`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -165,6 +233,10 @@ impl AggregateFunction {
             Self::QuantileDisc { .. } => "quantile_disc",
             Self::Mode => "mode",
             Self::Entropy => "entropy",
+            Self::ApproxCountDistinct => "approx_count_distinct",
+            Self::State(StateForm::Moments) => "moments",
+            Self::State(StateForm::HigherMoments) => "higher moments",
+            Self::State(StateForm::Pairs) => "moments of pairs",
         }
     }
 }

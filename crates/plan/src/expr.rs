@@ -27,10 +27,15 @@ pub struct SubqueryId(pub u32);
 /// The arithmetic operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Arithmetic {
+    /// `+`
     Add,
+    /// `-`
     Subtract,
+    /// `*`
     Multiply,
+    /// `/`, of integers towards zero.
     Divide,
+    /// `%`, with the sign of the dividend.
     Modulo,
 }
 
@@ -52,17 +57,25 @@ impl Arithmetic {
 pub enum Function {
     /// `extract(field from x)`; BIGINT for whole fields.
     ExtractYear,
+    /// EXTRACT(MONTH FROM date), 1 to 12.
     ExtractMonth,
+    /// EXTRACT(DAY FROM date), 1 to 31.
     ExtractDay,
     /// `substring(text from start [for length])`, 1-based, by characters.
     Substring,
+    /// A text in lower case.
     Lower,
+    /// A text in upper case.
     Upper,
+    /// The number of characters.
     CharacterLength,
     /// `a || b || ...`; NULL when any argument is.
     Concatenate,
+    /// The first argument that is not NULL.
     Coalesce,
+    /// NULL where both arguments are equal, the first one otherwise.
     NullIf,
+    /// The distance from zero.
     Absolute,
     /// `try(x)`: NULL where evaluating `x` for the row ends in an error of the data (`Error::is_of_the_data`).
     Try,
@@ -107,75 +120,111 @@ pub enum ExprKind {
     Column(ColumnId),
     /// Position in the input batch.
     Input(usize),
+    /// A constant of the node's type.
     Literal(Value),
+    /// A comparison; NULL where an operand is.
     Compare {
+        /// How they are compared.
         op: Comparison,
+        /// The left operand.
         left: Box<Expr>,
+        /// The right operand.
         right: Box<Expr>,
     },
     /// IS NOT DISTINCT FROM (`negated`: IS DISTINCT FROM); never NULL.
     NotDistinct {
+        /// The left operand.
         left: Box<Expr>,
+        /// The right operand.
         right: Box<Expr>,
+        /// IS DISTINCT FROM.
         negated: bool,
     },
     /// At least two operands.
     And(Vec<Expr>),
     /// At least two operands.
     Or(Vec<Expr>),
+    /// NOT; NULL of NULL.
     Not(Box<Expr>),
+    /// IS NULL; never NULL.
     IsNull {
+        /// The operand.
         input: Box<Expr>,
+        /// IS NOT NULL.
         negated: bool,
     },
     /// IS TRUE, IS FALSE, and with `negated` IS NOT TRUE, IS NOT FALSE.
     IsBoolean {
+        /// The operand.
         input: Box<Expr>,
+        /// IS TRUE, or IS FALSE.
         value: bool,
+        /// The opposite.
         negated: bool,
     },
     /// `checked` is false where bounds prove that the result fits.
     Arithmetic {
+        /// Which operation.
         op: Arithmetic,
+        /// The left operand.
         left: Box<Expr>,
+        /// The right operand.
         right: Box<Expr>,
+        /// An error is possible where the result leaves its type.
         checked: bool,
     },
+    /// The sign turned round.
     Negate(Box<Expr>),
     /// To the node's type; `lenient` (TRY_CAST) gives NULL instead of an error.
     Cast {
+        /// The operand.
         input: Box<Expr>,
+        /// NULL instead of an error.
         lenient: bool,
     },
     /// The first branch (condition, value) whose condition is TRUE decides; without one `otherwise`, or NULL.
     Case {
+        /// Condition and value, in order.
         branches: Vec<(Expr, Expr)>,
+        /// The value where no condition is TRUE; NULL when absent.
         otherwise: Option<Box<Expr>>,
     },
     /// A constant pattern. Case-insensitive patterns are already in lower case.
     Like {
+        /// The operand.
         input: Box<Expr>,
+        /// The pattern, taken apart.
         pattern: Arc<LikePattern>,
+        /// NOT LIKE.
         negated: bool,
+        /// ILIKE: the text is folded to lower case.
         case_insensitive: bool,
     },
     /// `values` are sorted, distinct, not NULL; `has_null` says that the list contained a NULL as well.
     InList {
+        /// The operand.
         input: Box<Expr>,
+        /// Sorted, distinct, not NULL.
         values: Arc<[Value]>,
+        /// The list contained a NULL, so that no row is certainly outside of it.
         has_null: bool,
+        /// NOT IN.
         negated: bool,
     },
     /// A function with a kernel of its own.
     Function {
+        /// Which function.
         function: Function,
+        /// The arguments, in order.
         arguments: Vec<Expr>,
     },
     /// A scalar function of the function library, by its registered name, or an operator it evaluates
     /// (LIKE with a computed pattern, regular expressions).
     Library {
         #[serde(with = "crate::encoding::called")]
+        /// The registered name.
         name: Arc<str>,
+        /// The arguments, in order.
         arguments: Vec<Expr>,
     },
     /// The body of a lambda, an argument of a library function; its inputs are the function's to give, none of the
@@ -184,8 +233,11 @@ pub enum ExprKind {
     /// A function of the host program, and where the call stands in the statement's text.
     External {
         #[serde(with = "crate::encoding::external")]
+        /// The function.
         function: Arc<ExternalFunction>,
+        /// The arguments, in order.
         arguments: Vec<Expr>,
+        /// Where the call stands, for errors.
         place: Option<Position>,
     },
     /// The value of a subquery that has run before; NULL when it had no row.

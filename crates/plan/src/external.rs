@@ -147,10 +147,13 @@ impl<'a> FunctionBinder<'a> {
 /// What a name of the host program's stands for.
 #[derive(Clone, Debug)]
 pub enum External {
+    /// A function of one row's values.
     Scalar(Arc<ExternalFunction>),
+    /// An aggregate: rows are packed, and a function finishes the group.
     Aggregate {
         /// The arguments' types are this one's.
         pack: Arc<ExternalFunction>,
+        /// Makes the group's value of its packed rows.
         finish: Arc<ExternalFunction>,
     },
 }

@@ -11,12 +11,15 @@ use serde::{Deserialize, Serialize};
 use types::{Schema, Value};
 
 use crate::Zone;
+use crate::lake::LakeFile;
 use crate::rejects::Rejects;
 
 /// The format of a file that is read as a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FileFormat {
+    /// A Parquet file.
     Parquet,
+    /// Text of separated values.
     Csv,
     /// dbgen's text: `|` between and after values, no header.
     Tbl,
@@ -44,12 +47,17 @@ pub const RECORD_BYTES_MAX: usize = 32 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     #[default]
+    /// UTF-8.
     Utf8,
+    /// ISO 8859-1.
     Latin1,
+    /// Windows' code page 1252.
     Windows1252,
     /// With a byte order mark.
     Utf16,
+    /// UTF-16, the low byte first.
     Utf16Le,
+    /// UTF-16, the high byte first.
     Utf16Be,
 }
 
@@ -59,7 +67,9 @@ pub enum JsonRecords {
     /// As the file's beginning shows.
     #[default]
     Found,
+    /// One value a line.
     Lines,
+    /// One array of values.
     Array,
 }
 
@@ -168,6 +178,8 @@ pub struct FilePart {
     pub source: FileSource,
     /// For each column of the relation, where this file has its values.
     pub columns: Vec<PartColumn>,
+    /// What a table format says of the file; the schema of `source` is then empty, since no file was opened for it.
+    pub lake: Option<Arc<LakeFile>>,
 }
 
 /// Where one file has the values of a column of the relation.
@@ -177,6 +189,8 @@ pub enum PartColumn {
     File(usize),
     /// All rows of the file have this value.
     Constant(Value),
+    /// Found when the file is opened: the column of `LakeFile::stored` at this position.
+    Stored(usize),
 }
 
 /// Estimates of a column over all files of a source.

@@ -6,6 +6,8 @@
 pub const WHOLE_QUOTIENT: &str = "whole quotient";
 /// `exact remainder(a, b)` of exact numbers.
 pub const EXACT_REMAINDER: &str = "exact remainder";
+/// `decimal quotient(a, b)` of exact numbers, cut at the scale of the call's type.
+pub const DECIMAL_QUOTIENT: &str = "decimal quotient";
 /// `%` of floats.
 pub const FLOAT_REMAINDER: &str = "float remainder";
 /// `round to(number, digits)` of a decimal.
@@ -22,6 +24,13 @@ pub const OFFSET_IN_ZONE: &str = "offset in zone";
 pub const ADD_IN_ZONE: &str = "add in zone";
 /// What comparisons see of an interval.
 pub const INTERVAL_KEY: &str = "interval key";
+/// What texts of a collation are compared by, in bytes: the collation's name, and the text.
+pub const COLLATION_KEY: &str = "collation key";
+/// A text in the forms of a collation, without regard to its language: the collation's name, and the text.
+pub const COLLATION_FOLD: &str = "collation fold";
+/// What comparisons see of a list, struct, map or union that holds intervals: a value of its type, whose bytes are those
+/// of all that equal it.
+pub const EQUAL_VALUE: &str = "equal value";
 /// `interval part(part, interval)`: its months, days or microseconds, as it is held.
 pub const INTERVAL_PART: &str = "interval part";
 /// A moment or an interval, and an interval that is added.
@@ -63,6 +72,34 @@ pub const BITS_GET: &str = "bit at";
 pub const BITS_SET: &str = "bits with";
 /// How many bits are 1.
 pub const BITS_COUNT: &str = "bits set";
+/// `+` of two integers of one type, UHUGEINT or BIGNUM. This and the following are evaluated in crate `expr`, `own/wide.rs`.
+pub const WIDE_ADD: &str = "add wide";
+/// `-` of two of them.
+pub const WIDE_SUBTRACT: &str = "subtract wide";
+/// `*` of two of them.
+pub const WIDE_MULTIPLY: &str = "multiply wide";
+/// The quotient of two of them without its fraction.
+pub const WIDE_DIVIDE: &str = "divide wide";
+/// `%` of two of them, with the sign of the dividend.
+pub const WIDE_REMAINDER: &str = "remainder wide";
+/// `&` of two of them.
+pub const WIDE_AND: &str = "and wide";
+/// `|` of two of them.
+pub const WIDE_OR: &str = "or wide";
+/// Exclusive or of two of them.
+pub const WIDE_XOR: &str = "xor wide";
+/// `left wide(number, places)`: its bits moved to the left.
+pub const WIDE_LEFT: &str = "left wide";
+/// `right wide(number, places)`: its bits moved to the right.
+pub const WIDE_RIGHT: &str = "right wide";
+/// The number with the other sign.
+pub const WIDE_NEGATE: &str = "negate wide";
+/// The number without its sign.
+pub const WIDE_ABSOLUTE: &str = "absolute wide";
+/// -1, 0 or 1.
+pub const WIDE_SIGN: &str = "sign wide";
+/// Every bit turned.
+pub const WIDE_NOT: &str = "not wide";
 /// `move clock(time, interval)` of a TIME WITH TIME ZONE.
 pub const TIME_TZ_ADD: &str = "move clock";
 /// `time on day(time, date)`: an instant.

@@ -8,6 +8,7 @@
 pub mod access;
 pub mod aggregate;
 pub mod bounds;
+pub mod columns;
 pub mod cursor;
 pub mod encoding;
 pub mod explain;
@@ -15,8 +16,10 @@ pub mod expr;
 pub mod external;
 pub mod file;
 pub mod functions;
+pub mod lake;
 pub mod logical;
 pub mod modification;
+pub mod object_name;
 pub mod parameters;
 pub mod physical;
 pub mod pipeline;
@@ -26,25 +29,27 @@ pub mod program;
 pub mod pruning;
 mod ranges;
 pub mod rejects;
+pub mod rows;
 mod series;
 pub mod statement;
 pub mod validate;
 mod volatility;
 pub mod window;
 
-pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing};
+pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing, StateForm};
 pub use bounds::expr_bounds;
+pub use columns::{ColumnInfo, OutputColumn, TableId};
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, Parameter, SortKey, SubqueryId};
 pub use external::{External, ExternalFunction, FunctionBinder, FunctionHandle, Held};
 pub use file::{FileFormat, FileSource};
 pub use logical::{
-    ColumnInfo, ColumnTable, CommonQuery, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource,
-    ScanSource, Step, TableId,
+    ColumnTable, CommonQuery, JoinKind, KeyedRows, LogicalPlan, LogicalQuery, MaterializedSource, ScanSource,
+    Step,
 };
 pub use modification::{Conflict, Modification, ModificationKind, RowAction, RowChange};
 pub use physical::{
-    FetchOutput, FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan,
-    ROW_REFERENCE, RowReference, RuntimeFilter, referenced_row, row_reference,
+    FetchOutput, FilterId, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan, ROW_REFERENCE,
+    RowReference, RuntimeFilter, referenced_row, row_reference,
 };
 pub use places::Places;
 pub use program::{Program, Remaining};
@@ -53,5 +58,5 @@ pub use ranges::{Dimension, JoinSide, Ranges};
 pub use rejects::Rejects;
 pub use series::Series;
 pub use statement::Statement;
-pub use volatility::VOLATILE;
+pub use volatility::{ROWS_OF_ONE_RUN, VOLATILE};
 pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

@@ -1,5 +1,8 @@
 //! Logical plans: what to compute. Every column has a query-wide id, so moving a predicate or reordering joins
 //! never renumbers anything.
+//!
+//! Made by `sql`, rewritten by the rules of `optimizer`, lowered there to `physical`. A plan is a value: it prints,
+//! compares and has a byte form (`encoding`); `validate` says what holds for each node.
 
 use std::sync::Arc;
 
@@ -7,24 +10,9 @@ use serde::{Deserialize, Serialize};
 use types::{Result, Sample, Type, Value};
 
 use crate::{
-    AggregateCall, ColumnId, Expr, FileSource, FunctionBinder, OutputColumn, RowChange, Series, SortKey,
-    WindowCall,
+    AggregateCall, ColumnId, ColumnInfo, Expr, FileSource, FunctionBinder, OutputColumn, RowChange, Series,
+    SortKey, TableId, WindowCall,
 };
-
-/// A table of the catalog, by its never reused number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct TableId(pub u64);
-
-/// A column of a query: its name and type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ColumnInfo {
-    /// Name for people: EXPLAIN and result headings.
-    pub name: String,
-    /// The type of its values.
-    pub ty: Type,
-    /// Whether a NULL can occur; false is a promise that the optimizer relies on.
-    pub nullable: bool,
-}
 
 /// The columns of one query, by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +53,9 @@ impl ColumnTable {
 pub enum ScanSource {
     /// A table of the catalog.
     Table {
+        /// The table's number in the catalog.
         table: TableId,
+        /// Its name, for EXPLAIN and errors.
         name: String,
         /// TABLESAMPLE: only these of its rows.
         sample: Option<Sample>,
@@ -73,7 +63,14 @@ pub enum ScanSource {
     /// One file, or several read as one relation.
     File(Arc<FileSource>),
     /// Benchmark data made on the fly.
-    Generator { suite: String, table: String, scale: f64 },
+    Generator {
+        /// The benchmark's name.
+        suite: String,
+        /// The table's name in the suite.
+        table: String,
+        /// The scale factor.
+        scale: f64,
+    },
     /// Numbers in a row.
     Series(Series),
     /// Rows of a common subplan, computed once before the query's own plan runs.
@@ -98,13 +95,21 @@ pub struct MaterializedSource {
 /// The kinds of joins. `Left*` and `Right*` semi and anti joins give one side's columns only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum JoinKind {
+    /// Pairs that match.
     Inner,
+    /// Pairs, and left rows without a match.
     Left,
+    /// Pairs, and right rows without a match.
     Right,
+    /// Pairs, and rows of either side without a match.
     Full,
+    /// Left rows with a match.
     LeftSemi,
+    /// Left rows without a match.
     LeftAnti,
+    /// Right rows with a match.
     RightSemi,
+    /// Right rows without a match.
     RightAnti,
     /// Left's columns and a BOOLEAN `mark` that says whether a match exists (EXISTS or IN under OR).
     LeftMark,
@@ -114,17 +119,42 @@ pub enum JoinKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LogicalPlan {
     /// `columns` pairs each id with the column's position in the source; `filters` are conjuncts over them.
-    Scan { source: ScanSource, columns: Vec<(ColumnId, usize)>, filters: Vec<Expr> },
+    Scan {
+        /// What is read.
+        source: ScanSource,
+        /// The columns that are read: id, position in the source.
+        columns: Vec<(ColumnId, usize)>,
+        /// Conjuncts over these columns.
+        filters: Vec<Expr>,
+    },
     /// Constant rows.
-    Values { columns: Vec<ColumnId>, rows: Vec<Vec<Value>> },
+    Values {
+        /// The columns, in the order of a row's values.
+        columns: Vec<ColumnId>,
+        /// The rows, each of as many values as there are columns.
+        rows: Vec<Vec<Value>>,
+    },
     /// The input's rows for which `predicate` is TRUE.
-    Filter { input: Box<LogicalPlan>, predicate: Expr },
+    Filter {
+        /// The input.
+        input: Box<LogicalPlan>,
+        /// The condition.
+        predicate: Expr,
+    },
     /// One column for each expression, under a new id; the input's columns do not come along.
-    Project { input: Box<LogicalPlan>, expressions: Vec<(ColumnId, Expr)> },
+    Project {
+        /// The input.
+        input: Box<LogicalPlan>,
+        /// The columns' ids and what computes them.
+        expressions: Vec<(ColumnId, Expr)>,
+    },
     /// The rows of two inputs matched by `on` and `residual`.
     Join {
+        /// The left input.
         left: Box<LogicalPlan>,
+        /// The right input.
         right: Box<LogicalPlan>,
+        /// Which rows come out.
         kind: JoinKind,
         /// Equalities: left expression, right expression, of the same representation.
         on: Vec<(Expr, Expr)>,
@@ -139,32 +169,62 @@ pub enum LogicalPlan {
     },
     /// No aggregates: DISTINCT over the groups. No groups: one row, always.
     Aggregate {
+        /// The input.
         input: Box<LogicalPlan>,
+        /// The columns' ids and the keys.
         groups: Vec<(ColumnId, Expr)>,
+        /// The columns' ids and the calls.
         aggregates: Vec<(ColumnId, AggregateCall)>,
     },
     /// With `limit`, only the first rows of the order are wanted (top-k).
-    Sort { input: Box<LogicalPlan>, keys: Vec<SortKey>, limit: Option<u64> },
+    Sort {
+        /// The input.
+        input: Box<LogicalPlan>,
+        /// The order.
+        keys: Vec<SortKey>,
+        /// How many first rows are wanted; all when absent.
+        limit: Option<u64>,
+    },
     /// Skips `offset` rows, then passes `count`; all the rest when it is `None`.
-    Limit { input: Box<LogicalPlan>, offset: u64, count: Option<u64> },
+    Limit {
+        /// The input.
+        input: Box<LogicalPlan>,
+        /// Rows that are skipped.
+        offset: u64,
+        /// Rows that are passed after those.
+        count: Option<u64>,
+    },
     /// The input's columns and one a call, evaluated over each partition in its order.
     Window {
+        /// The input.
         input: Box<LogicalPlan>,
+        /// Rows that agree in these are of one partition.
         partition: Vec<Expr>,
+        /// The order in a partition.
         order: Vec<SortKey>,
+        /// The columns' ids and the calls.
         calls: Vec<(ColumnId, WindowCall)>,
     },
     /// For each row of the input, a row for each element of its lists, side by side: the input's columns, one of elements
     /// for each list (NULL where another is longer), and the element's place from 1. A row whose lists have no elements
     /// is dropped, or with `outer` kept once.
     Unnest {
+        /// The input.
         input: Box<LogicalPlan>,
+        /// The columns' ids and the lists.
         lists: Vec<(ColumnId, Expr)>,
+        /// The column of the element's place.
         ordinality: Option<ColumnId>,
+        /// A row without elements is kept.
         outer: bool,
     },
     /// UNION ALL: `inputs[i].1` are that input's columns that become `columns`.
-    Union { inputs: Vec<(LogicalPlan, Vec<ColumnId>)>, columns: Vec<ColumnId> },
+    Union {
+        /// The inputs, and which of their columns become the union's.
+        inputs: Vec<(LogicalPlan, Vec<ColumnId>)>,
+        /// The union's columns.
+        columns: Vec<ColumnId>,
+    },
 }
 
 impl LogicalPlan {
@@ -308,8 +368,10 @@ impl LogicalPlan {
 impl LogicalQuery {
     /// The query's own plan, its subqueries and all that it computes before.
     pub fn plans(&self) -> impl Iterator<Item = &LogicalPlan> {
-        let common =
-            self.common.iter().flat_map(|c| std::iter::once(&c.base).chain(c.step.iter().map(|s| &s.plan)));
+        let common = self
+            .common
+            .iter()
+            .flat_map(|c| std::iter::once(&c.base).chain(c.step.iter().flat_map(Step::plans)));
         std::iter::once(&self.plan).chain(&self.subqueries).chain(common)
     }
     /// As `plans`, for changing them.
@@ -317,7 +379,7 @@ impl LogicalQuery {
         let common = self
             .common
             .iter_mut()
-            .flat_map(|c| std::iter::once(&mut c.base).chain(c.step.iter_mut().map(|s| &mut s.plan)));
+            .flat_map(|c| std::iter::once(&mut c.base).chain(c.step.iter_mut().flat_map(Step::plans_mut)));
         std::iter::once(&mut self.plan).chain(&mut self.subqueries).chain(common)
     }
     /// Calls `see` on every expression of its plans with all that is in it, bodies of lambdas too.
@@ -369,6 +431,34 @@ pub struct Step {
     pub distinct: bool,
     /// The materialized rows that `plan` reads.
     pub working: usize,
+    /// USING KEY: the result is a row for each key.
+    pub keyed: Option<Box<KeyedRows>>,
+}
+
+impl Step {
+    /// The part that runs repeatedly, and what makes a row of each key.
+    pub fn plans(&self) -> impl Iterator<Item = &LogicalPlan> {
+        std::iter::once(&self.plan).chain(self.keyed.iter().map(|keyed| &keyed.fold))
+    }
+    /// As `plans`, for changing them.
+    pub fn plans_mut(&mut self) -> impl Iterator<Item = &mut LogicalPlan> {
+        std::iter::once(&mut self.plan).chain(self.keyed.iter_mut().map(|keyed| &mut keyed.fold))
+    }
+}
+
+/// How a recursion with USING KEY keeps one row for each key, instead of all rows that came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeyedRows {
+    /// Makes the row of each key: a grouping of the rows in `candidates`.
+    pub fold: LogicalPlan,
+    /// The columns of `fold` that are kept, in order.
+    pub columns: Vec<ColumnId>,
+    /// The materialized rows that `fold` reads.
+    pub candidates: usize,
+    /// The candidates are the rows of the keys so far and those of the last round; else those of all rounds.
+    pub renews: bool,
+    /// The materialized rows of all keys, which the repeated part may read beside those of the last round.
+    pub state: usize,
 }
 
 /// A whole query: its plan, its columns, and the scalar subqueries it needs first.
@@ -388,4 +478,12 @@ pub struct LogicalQuery {
     pub materialized: usize,
     /// The result's columns: id and heading, in order.
     pub output: Vec<(ColumnId, String)>,
+}
+
+impl LogicalPlan {
+    /// Whether running the plan again over the same data may give other rows. Scalar subqueries count as constants.
+    pub fn is_volatile(&self) -> bool {
+        self.expressions().into_iter().any(Expr::is_volatile)
+            || self.children().into_iter().any(LogicalPlan::is_volatile)
+    }
 }

@@ -8,15 +8,19 @@
 use serde::{Deserialize, Serialize};
 use types::Value;
 
-use crate::statement::ObjectName;
+use crate::object_name::{IfExists, ObjectName};
 use crate::{LogicalQuery, TableId};
 
 /// What is done to one row; as a number, a column of `Modification::query`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RowAction {
+    /// The row stays as it is.
     Nothing = 0,
+    /// The row is a new one.
     Insert = 1,
+    /// The row changes.
     Update = 2,
+    /// The row goes.
     Delete = 3,
 }
 
@@ -44,9 +48,13 @@ impl RowAction {
 /// The statement that causes the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ModificationKind {
+    /// INSERT.
     Insert,
+    /// UPDATE.
     Update,
+    /// DELETE.
     Delete,
+    /// MERGE.
     Merge,
 }
 
@@ -97,9 +105,13 @@ impl RowChange {
 /// The isolation levels that SQL can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationLevel {
+    /// READ UNCOMMITTED, which is READ COMMITTED.
     ReadUncommitted,
+    /// READ COMMITTED.
     ReadCommitted,
+    /// REPEATABLE READ.
     RepeatableRead,
+    /// SERIALIZABLE.
     Serializable,
 }
 
@@ -116,19 +128,46 @@ pub struct TransactionModes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionCommand {
     /// `start`: written START TRANSACTION.
-    Begin { modes: TransactionModes, start: bool },
+    Begin {
+        /// What BEGIN says of the transaction.
+        modes: TransactionModes,
+        /// Written START TRANSACTION.
+        start: bool,
+    },
     /// `chain`: AND CHAIN, a new transaction begins at once.
-    Commit { chain: bool },
+    Commit {
+        /// AND CHAIN.
+        chain: bool,
+    },
     /// `chain`: AND CHAIN, a new transaction begins at once.
-    Rollback { chain: bool },
+    Rollback {
+        /// AND CHAIN.
+        chain: bool,
+    },
     /// SAVEPOINT.
-    Savepoint { name: String },
+    Savepoint {
+        /// The savepoint's name.
+        name: String,
+    },
     /// RELEASE SAVEPOINT.
-    Release { name: String },
+    Release {
+        /// The savepoint's name.
+        name: String,
+    },
     /// ROLLBACK TO SAVEPOINT; the transaction goes on.
-    RollbackTo { name: String },
+    RollbackTo {
+        /// The savepoint's name.
+        name: String,
+    },
+    /// LOCK TABLE in a mode that nobody can be kept out by: there is nothing to do.
+    Lock,
     /// SET TRANSACTION; with `session` the default of transactions to come.
-    Set { modes: TransactionModes, session: bool },
+    Set {
+        /// The modes that are set.
+        modes: TransactionModes,
+        /// Of transactions to come.
+        session: bool,
+    },
 }
 
 /// The numbers of CREATE and ALTER SEQUENCE; `None` where nothing is said, `Some(None)` for NO MINVALUE and its kin.
@@ -161,8 +200,8 @@ pub struct CreateSequence {
     pub owner: Option<Vec<String>>,
     /// TEMPORARY: of this session alone.
     pub temporary: bool,
-    /// IF NOT EXISTS.
-    pub if_not_exists: bool,
+    /// OR REPLACE, IF NOT EXISTS.
+    pub if_exists: IfExists,
 }
 
 /// ALTER SEQUENCE.

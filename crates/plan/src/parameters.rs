@@ -46,7 +46,7 @@ pub fn queries_mut(statement: &mut Statement) -> Vec<&mut LogicalQuery> {
 /// All plans of a query: its own, and those that run before.
 fn plans_mut(query: &mut LogicalQuery) -> impl Iterator<Item = &mut LogicalPlan> {
     let common = query.common.iter_mut().flat_map(|common| {
-        [&mut common.base].into_iter().chain(common.step.as_mut().map(|step| &mut step.plan))
+        [&mut common.base].into_iter().chain(common.step.iter_mut().flat_map(crate::logical::Step::plans_mut))
     });
     [&mut query.plan].into_iter().chain(&mut query.subqueries).chain(common)
 }

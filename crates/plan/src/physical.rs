@@ -1,12 +1,18 @@
 //! Physical plans: how to compute. A tree of nodes whose expressions refer to their input batch by position
 //! (`ExprKind::Input`); crate `operators` cuts it into pipeline segments.
+//!
+//! Made by `optimizer`, numbered parents first (`number`), and not changed after that: measurements go by those
+//! numbers. `validate` says what holds for each node.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use types::{ColumnPredicate, PredicateTree, Result, Sample, Type, Value};
+use types::{ColumnPredicate, PredicateTree, Result, Sample, Value};
 
-use crate::{AggregateCall, Expr, FileSource, FunctionBinder, Pruning, Series, SortKey, TableId, WindowCall};
+use crate::{
+    AggregateCall, Expr, FileSource, FunctionBinder, OutputColumn, Pruning, Series, SortKey, TableId,
+    WindowCall,
+};
 
 /// A node's number within its plan: metrics are kept by it. Assigned parents first by `PhysicalPlan::number`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -15,19 +21,6 @@ pub struct NodeId(pub u32);
 /// A filter that a join's build side fills and a scan applies (LIP).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FilterId(pub u32);
-
-/// A column that a node delivers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OutputColumn {
-    /// The name that EXPLAIN and result headings show.
-    pub name: String,
-    /// The type of its values.
-    pub ty: Type,
-    /// Whether a NULL can occur; false is a promise.
-    pub nullable: bool,
-    /// Bounds of the values, when known (integers, dates, decimals in their unscaled form).
-    pub bounds: Option<(i128, i128)>,
-}
 
 /// A node of a physical plan with its inputs and its estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,15 +40,21 @@ pub struct PhysicalPlan {
 /// Join kinds told by the sides' roles. `Probe*` keep or judge probe rows, `Build*` build rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PhysicalJoinKind {
+    /// Pairs that match.
     Inner,
     /// Unmatched probe rows come out with NULLs for the build side.
     ProbeOuter,
     /// Unmatched build rows come out with NULLs for the probe side.
     BuildOuter,
+    /// Pairs, and rows of either side without a match, padded with NULLs.
     FullOuter,
+    /// Probe rows with a match.
     ProbeSemi,
+    /// Probe rows without a match.
     ProbeAnti,
+    /// Build rows with a match.
     BuildSemi,
+    /// Build rows without a match.
     BuildAnti,
     /// Every probe row with a BOOLEAN that says whether it matched.
     ProbeMark,
@@ -144,7 +143,12 @@ pub enum FetchOutput {
     /// The input's column at this position.
     Input(usize),
     /// Column `column` of the table that `references[reference]` points into; NULL where the reference is.
-    Late { reference: usize, column: usize },
+    Late {
+        /// Which of the references.
+        reference: usize,
+        /// The column's position in the table.
+        column: usize,
+    },
 }
 
 /// What a node does. Expressions refer to the node's input by position; those of joins as their fields say.
@@ -152,8 +156,11 @@ pub enum FetchOutput {
 pub enum PhysicalNode {
     /// Reads a table's blocks.
     TableScan {
+        /// The table's number in the catalog.
         table: TableId,
+        /// Its name, for EXPLAIN and errors.
         name: String,
+        /// TABLESAMPLE: only these of its rows.
         sample: Option<Sample>,
         /// Table columns by position in the table, or `ROW_REFERENCE`; the fetched columns the other fields refer to.
         columns: Vec<usize>,
@@ -172,38 +179,84 @@ pub enum PhysicalNode {
     },
     /// Reads files; `columns`, `filters`, `runtime_filters` and `projection` as above.
     FileScan {
+        /// The files, and how they are read.
         file: Arc<FileSource>,
+        /// Positions of the fetched columns in the files' schema.
         columns: Vec<usize>,
+        /// Name, type and bounds of each fetched column.
         fetched: Vec<OutputColumn>,
+        /// Conjuncts over the fetched columns.
         filters: Vec<Expr>,
         /// Implied by the filters: where statistics refute one of these, nothing need be read.
         pruning: Vec<Pruning>,
+        /// Filled by joins above.
         runtime_filters: Vec<RuntimeFilter>,
+        /// Fetched columns that leave the scan, in output order.
         projection: Vec<usize>,
     },
     /// Makes the rows of a benchmark's table; `columns` are positions in it.
-    Generate { suite: String, table: String, scale: f64, columns: Vec<usize> },
+    Generate {
+        /// The benchmark's name.
+        suite: String,
+        /// The table's name in the suite.
+        table: String,
+        /// The scale factor.
+        scale: f64,
+        /// Positions in the benchmark's table.
+        columns: Vec<usize>,
+    },
     /// Numbers in a row, as often as there are `columns` (each is 0: there is one to choose from).
-    Series { series: Series, columns: Vec<usize> },
+    Series {
+        /// First number, step and count.
+        series: Series,
+        /// One for each column of the output.
+        columns: Vec<usize>,
+    },
     /// Constant rows.
-    Values { rows: Vec<Vec<Value>> },
+    Values {
+        /// The rows, each of as many values as there are columns.
+        rows: Vec<Vec<Value>>,
+    },
     /// The rows of a common subplan that ran before; `columns` are positions in it.
-    Materialized { index: usize, columns: Vec<usize> },
+    Materialized {
+        /// The number of the materialized rows.
+        index: usize,
+        /// Positions in those rows.
+        columns: Vec<usize>,
+    },
     /// The input's rows for which `predicate` is TRUE.
-    Filter { input: Box<PhysicalPlan>, predicate: Expr },
+    Filter {
+        /// The input.
+        input: Box<PhysicalPlan>,
+        /// The condition.
+        predicate: Expr,
+    },
     /// One column for each expression.
-    Project { input: Box<PhysicalPlan>, expressions: Vec<Expr> },
+    Project {
+        /// The input.
+        input: Box<PhysicalPlan>,
+        /// The columns, over the input's.
+        expressions: Vec<Expr>,
+    },
     /// Joins by equal keys: the build side fills a table, in which the probe side's rows are looked up.
     HashJoin {
+        /// The side whose rows are looked up.
         probe: Box<PhysicalPlan>,
+        /// The side that fills the table.
         build: Box<PhysicalPlan>,
+        /// Which rows come out.
         kind: PhysicalJoinKind,
+        /// Over the probe's columns.
         probe_keys: Vec<Expr>,
+        /// Over the build's columns, one for each of the probe's keys.
         build_keys: Vec<Expr>,
         /// Over the probe's columns followed by the build's.
         residual: Option<Expr>,
+        /// NULL keys match each other.
         null_equals_null: bool,
+        /// NOT IN: a NULL is a match that is unknown.
         null_aware: bool,
+        /// Where each output column comes from.
         output: Vec<JoinOutput>,
         /// Filters the build fills for scans below the probe side: id and index among the keys.
         fills: Vec<(FilterId, usize)>,
@@ -211,29 +264,68 @@ pub enum PhysicalNode {
         build_unique: bool,
     },
     /// Fetches columns of table rows that came up as references (late materialisation).
-    Fetch { input: Box<PhysicalPlan>, references: Vec<RowReference>, output: Vec<FetchOutput> },
+    Fetch {
+        /// The input.
+        input: Box<PhysicalPlan>,
+        /// The columns that point to rows, and of which tables.
+        references: Vec<RowReference>,
+        /// Where each output column comes from.
+        output: Vec<FetchOutput>,
+    },
     /// For joins without equalities: every build row against every probe row or, `by_range`, against those build rows that
     /// a search by the predicate's ranges finds (`Ranges`).
     NestedLoopJoin {
+        /// The side whose rows are compared.
         probe: Box<PhysicalPlan>,
+        /// The side whose rows are kept.
         build: Box<PhysicalPlan>,
+        /// Which rows come out.
         kind: PhysicalJoinKind,
+        /// Over the probe's columns followed by the build's; all pairs match without it.
         predicate: Option<Expr>,
+        /// NOT IN: a NULL is a match that is unknown.
         null_aware: bool,
+        /// Build rows are sorted and searched.
         by_range: bool,
+        /// Where each output column comes from.
         output: Vec<JoinOutput>,
     },
     /// Output: the groups, then the aggregates. No aggregates: DISTINCT. No groups: exactly one row.
-    Aggregate { input: Box<PhysicalPlan>, groups: Vec<Expr>, aggregates: Vec<AggregateCall> },
+    Aggregate {
+        /// The input.
+        input: Box<PhysicalPlan>,
+        /// The keys, over the input's columns.
+        groups: Vec<Expr>,
+        /// The calls, over the input's columns.
+        aggregates: Vec<AggregateCall>,
+    },
     /// `limit`: only that many first rows are wanted (top-k). Keys are over the input's columns.
-    Sort { input: Box<PhysicalPlan>, keys: Vec<SortKey>, limit: Option<u64> },
+    Sort {
+        /// The input.
+        input: Box<PhysicalPlan>,
+        /// The order.
+        keys: Vec<SortKey>,
+        /// How many first rows are wanted; all when absent.
+        limit: Option<u64>,
+    },
     /// Skips `offset` rows, then passes `count`; all the rest when it is `None`.
-    Limit { input: Box<PhysicalPlan>, offset: u64, count: Option<u64> },
+    Limit {
+        /// The input.
+        input: Box<PhysicalPlan>,
+        /// Rows that are skipped.
+        offset: u64,
+        /// Rows that are passed after those.
+        count: Option<u64>,
+    },
     /// Output: the input's columns, then the calls. Rows come out partition by partition, each in its order.
     Window {
+        /// The input.
         input: Box<PhysicalPlan>,
+        /// Rows that agree in these are of one partition.
         partition: Vec<Expr>,
+        /// The order in a partition.
         order: Vec<SortKey>,
+        /// The calls, over the input's columns.
         calls: Vec<WindowCall>,
         /// The input comes in the order of `order`, and there is one partition.
         sorted: bool,
@@ -243,11 +335,32 @@ pub enum PhysicalNode {
     },
     /// Output: the input's columns at `keep`, the elements of each list, and with `ordinality` their place. See
     /// `LogicalPlan::Unnest`.
-    Unnest { input: Box<PhysicalPlan>, keep: Vec<usize>, lists: Vec<Expr>, ordinality: bool, outer: bool },
+    Unnest {
+        /// The input.
+        input: Box<PhysicalPlan>,
+        /// Positions of the input's columns that are kept.
+        keep: Vec<usize>,
+        /// The lists, over the input's columns.
+        lists: Vec<Expr>,
+        /// The element's place is delivered, too, from 1.
+        ordinality: bool,
+        /// A row without elements is kept.
+        outer: bool,
+    },
     /// The rows of all inputs; their columns agree in number and type.
-    UnionAll { inputs: Vec<PhysicalPlan> },
+    UnionAll {
+        /// The inputs.
+        inputs: Vec<PhysicalPlan>,
+    },
     /// Appends to a table (its columns in order); the result is one BIGINT, the number of rows.
-    Insert { input: Box<PhysicalPlan>, table: TableId, name: String },
+    Insert {
+        /// The input.
+        input: Box<PhysicalPlan>,
+        /// The table's number in the catalog.
+        table: TableId,
+        /// Its name, for EXPLAIN and errors.
+        name: String,
+    },
 }
 
 impl PhysicalPlan {

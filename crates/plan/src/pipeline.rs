@@ -88,6 +88,7 @@ pub struct Transfer {
 pub enum Source {
     /// A table's blocks.
     Scan {
+        /// The node of the plan.
         node: NodeId,
         /// The table's name.
         name: String,
@@ -99,13 +100,25 @@ pub enum Source {
     /// A file in place.
     FileScan(NodeId),
     /// A benchmark's table, made as it is read.
-    Generate { node: NodeId, suite: String, table: String },
+    Generate {
+        /// The node of the plan.
+        node: NodeId,
+        /// The benchmark's name.
+        suite: String,
+        /// The table's name in the suite.
+        table: String,
+    },
     /// Numbers in a row.
     Series(NodeId),
     /// Constant rows.
     Values(NodeId),
     /// Rows that an earlier step of the program kept under this number.
-    Slot { node: NodeId, index: usize },
+    Slot {
+        /// The node of the plan.
+        node: NodeId,
+        /// The number of the kept rows.
+        index: usize,
+    },
     /// The groups of an aggregation, merged.
     Groups(NodeId),
     /// The groups of a clustered key that several blocks have.
@@ -149,7 +162,9 @@ pub struct Codes {
 /// What rows pass inside the source's work orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transformation {
+    /// Keeps rows for which a condition is TRUE.
     Filter(NodeId),
+    /// Computes columns.
     Project(NodeId),
     /// Late columns by row references.
     Fetch(NodeId),
@@ -159,11 +174,15 @@ pub enum Transformation {
     NestedLoop(NodeId),
     /// Searches among the build rows of a join by a range.
     RangeProbe(NodeId),
+    /// A row for each element of lists.
     Unnest(NodeId),
     /// Groups of a key that is the table's column, finished block by block.
     ClusteredGroups {
+        /// The node of the plan.
         node: NodeId,
+        /// The table whose blocks are clustered.
         table: TableId,
+        /// The position of the key among its columns.
         column: usize,
     },
 }
@@ -177,12 +196,18 @@ pub enum Sink {
     Aggregate(NodeId),
     /// States by build row of the join right below the aggregation, which is probed here.
     JoinGroups {
+        /// The node of the plan.
         node: NodeId,
+        /// The join whose build rows are the groups.
         join: NodeId,
     },
+    /// Rows to be sorted, or the first of them.
     Sort(NodeId),
+    /// Rows behind OFFSET, as many as LIMIT says.
     Limit(NodeId),
+    /// Rows to be sorted by partition and order.
     Window(NodeId),
+    /// Rows for a table.
     Insert(NodeId),
     /// Rows for another pipeline.
     Transfer(TransferId),
@@ -203,12 +228,15 @@ pub enum Step {
     Collect(NodeId),
     /// The three of a join by a range.
     SortChunks(NodeId),
+    /// Sorts the ranges that the chunks are cut into.
     SortRanges(NodeId),
+    /// Puts the sorted rows in their places.
     PlaceRows(NodeId),
     /// Brings workers' groups together.
     MergeGroups(NodeId),
     /// Sorts runs, or merges the workers' first rows.
     MergeRuns(NodeId),
+    /// Evaluates the calls, by partition.
     EvaluateWindows(NodeId),
 }
 

@@ -274,7 +274,7 @@ fn literal(value: &types::Value, ty: Type) -> String {
     match ty {
         _ if value.is_null() => "NULL".to_owned(),
         _ if ty.is_text() => quote::text(&shown()),
-        Type::Date | Type::Time | Type::TimeTz | Type::Timestamp | Type::TimestampTz => {
+        Type::Date | Type::Time | Type::TimeNs | Type::TimeTz | Type::Timestamp | Type::TimestampTz => {
             format!("'{}'", shown())
         }
         ty if ty.is_bits() => format!("B'{}'", shown()),

@@ -91,6 +91,23 @@ pub struct Loop {
     pub distinct: bool,
     /// When the only reader of the rows has enough of them.
     pub until: Option<Until>,
+    /// USING KEY: the result is a row for each key, and `distinct` hands on the rows that became others.
+    pub keyed: Option<KeyedLoop>,
+}
+
+/// How a loop keeps a row for each key: after each round `fold` makes all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeyedLoop {
+    /// Gives the row of each key, and reads `candidates`.
+    pub fold: PhysicalPlan,
+    /// The declared columns of these rows.
+    pub declared: Vec<Field>,
+    /// The slot of the rows that are folded.
+    pub candidates: usize,
+    /// Those are the rows of the keys so far and of the last round; else the rows of all rounds.
+    pub renews: bool,
+    /// The slot of the rows of the keys so far.
+    pub state: usize,
 }
 
 /// The number of rows that ends a loop.
@@ -131,7 +148,8 @@ impl Step {
                 let counted = step.until.as_ref().and_then(|until| until.counted.as_ref());
                 let counted = counted.map(|plan| (format!("recursive query {}, counted", step.name), plan));
                 let rounds = [(step.first_title(), &step.base), (step.next_title(), &step.step)];
-                rounds.into_iter().chain(counted).collect()
+                let fold = step.keyed.as_ref().map(|keyed| (step.fold_title(), &keyed.fold));
+                rounds.into_iter().chain(fold).chain(counted).collect()
             }
             Step::PlanAgain(_) => vec![],
             Step::Return(plan) => vec![("query".to_owned(), plan)],
@@ -140,6 +158,10 @@ impl Step {
 }
 
 impl Loop {
+    /// The heading of the plan that makes the rows of keys.
+    pub fn fold_title(&self) -> String {
+        format!("recursive query {}, rows of keys", self.name)
+    }
     /// The heading of the first round's plan.
     pub fn first_title(&self) -> String {
         format!("recursive query {}, first rows", self.name)
@@ -230,7 +252,8 @@ impl Step {
             Step::Change(step) => vec![&mut step.rows.plan],
             Step::Loop(step) => {
                 let counted = step.until.as_mut().and_then(|until| until.counted.as_mut());
-                [&mut step.base, &mut step.step].into_iter().chain(counted).collect()
+                let fold = step.keyed.as_mut().map(|keyed| &mut keyed.fold);
+                [&mut step.base, &mut step.step].into_iter().chain(fold).chain(counted).collect()
             }
             Step::PlanAgain(_) => vec![],
             Step::Return(plan) => vec![plan],
@@ -256,6 +279,11 @@ impl Step {
                 slot(step.result)?;
                 delivers(&step.base, Some(&step.declared))?;
                 delivers(&step.step, Some(&step.declared))?;
+                if let Some(keyed) = &step.keyed {
+                    slot(keyed.candidates)?;
+                    slot(keyed.state)?;
+                    delivers(&keyed.fold, Some(&keyed.declared))?;
+                }
                 match step.until.as_ref().and_then(|until| until.counted.as_ref()) {
                     Some(counted) => counted.validate(),
                     None => Ok(()),
@@ -279,7 +307,12 @@ impl fmt::Display for Program {
                     writeln!(f, "{number}. {}: changes rows, slot {}", step.rows.title, step.rows.slot)?;
                 }
                 Step::Loop(step) => {
-                    let distinct = if step.distinct { ", rows that are new" } else { "" };
+                    let distinct = match (&step.keyed, step.distinct) {
+                        (None, false) => "",
+                        (None, true) => ", rows that are new",
+                        (Some(_), false) => ", a row for each key",
+                        (Some(_), true) => ", a row for each key, rows that change",
+                    };
                     let until = step.until.as_ref().map(|until| format!(", until {} rows", until.rows));
                     writeln!(
                         f,

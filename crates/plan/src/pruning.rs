@@ -11,7 +11,9 @@ use types::{Bound, ColumnPredicate, Value};
 pub enum Pruning {
     /// The column, by position among the fetched ones, and what its value has to satisfy.
     Column(usize, ColumnPredicate),
+    /// All of them hold.
     All(Vec<Pruning>),
+    /// One of them holds.
     Any(Vec<Pruning>),
 }
 

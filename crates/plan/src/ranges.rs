@@ -15,7 +15,9 @@ use crate::{Expr, ExprKind};
 /// Which side of a join an expression is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinSide {
+    /// The side whose rows search.
     Probe,
+    /// The side whose rows are searched.
     Build,
 }
 

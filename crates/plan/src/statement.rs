@@ -5,33 +5,12 @@
 //! open sets of names (WITH, COPY, ATTACH) travel as pairs of name and text and are checked where they are used.
 //! Statements about rows, sequences and transactions have their own types in `modification`.
 
-use serde::{Deserialize, Serialize};
 use types::{Field, ReferentialAction, Value};
 
 use crate::cursor::{CursorCommand, Discarded};
 use crate::modification::{AlterSequence, CreateSequence, Identity, Modification, TransactionCommand};
+pub use crate::object_name::{IfExists, ObjectName};
 use crate::{FileSource, LogicalQuery, TableId};
-
-/// A possibly qualified name; `schema` is `None` when the text had none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObjectName {
-    /// The schema; `None` to use the search path.
-    pub schema: Option<String>,
-    /// The name within the schema.
-    pub name: String,
-}
-
-/// What creating does when the name is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum IfExists {
-    /// The statement fails.
-    #[default]
-    Error,
-    /// IF NOT EXISTS.
-    Keep,
-    /// OR REPLACE.
-    Replace,
-}
 
 /// FOREIGN KEY, or REFERENCES of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +66,10 @@ pub struct Partitioning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionKind {
     /// By the hash of the column's value, to `count` partitions.
-    Hash { count: u64 },
+    Hash {
+        /// How many partitions there are.
+        count: u64,
+    },
     /// Name, and the value that all of the partition are below; `None` is MAXVALUE.
     Range(Vec<(String, Option<Value>)>),
 }
@@ -124,43 +106,69 @@ pub struct TableOptions {
 /// One change of ALTER TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlterAction {
+    /// ADD COLUMN.
     AddColumn {
+        /// The column's name and type.
         field: Field,
         /// DEFAULT's text, and the value that the rows which are there get.
         default: Option<String>,
+        /// What rows that are there get.
         value: Value,
+        /// IF NOT EXISTS: one that is there is no error.
         if_not_exists: bool,
     },
+    /// DROP COLUMN.
     DropColumn {
+        /// The column's name.
         name: String,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
+        /// CASCADE: what depends on it goes as well.
         cascade: bool,
     },
+    /// RENAME COLUMN.
     RenameColumn {
+        /// The name before.
         from: String,
+        /// The name from now on.
         to: String,
     },
+    /// RENAME TO.
     RenameTable {
+        /// The name from now on.
         to: String,
     },
+    /// SET NOT NULL.
     SetNotNull {
+        /// The column's name.
         column: String,
     },
+    /// DROP NOT NULL.
     DropNotNull {
+        /// The column's name.
         column: String,
     },
+    /// SET DEFAULT and DROP DEFAULT.
     SetDefault {
+        /// The column's name.
         column: String,
+        /// The default's text; none for DROP DEFAULT.
         default: Option<String>,
     },
     /// A key, whose names are columns of the table; the rows that are there must satisfy it.
     AddConstraint {
+        /// The constraint's name; made of its columns when absent.
         name: Option<String>,
+        /// The constraint.
         key: AddedKey,
     },
+    /// DROP CONSTRAINT.
     DropConstraint {
+        /// The constraint's name.
         name: String,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
+        /// CASCADE: what depends on it goes as well.
         cascade: bool,
     },
 }
@@ -168,24 +176,57 @@ pub enum AlterAction {
 /// A constraint that ALTER TABLE adds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AddedKey {
+    /// PRIMARY KEY of these columns.
     Primary(Vec<String>),
+    /// UNIQUE.
     Unique(UniqueKey),
+    /// FOREIGN KEY.
     Foreign(ForeignKey),
+    /// CHECK.
     Check(Check),
 }
 
 /// What COMMENT ON is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommentTarget {
+    /// A table.
     Table(ObjectName),
+    /// A view.
     View(ObjectName),
-    Column { table: ObjectName, column: String },
+    /// A column of a table or view.
+    Column {
+        /// The table or view.
+        table: ObjectName,
+        /// The column's name.
+        column: String,
+    },
+    /// An object that is no table and no view.
+    Object(CommentKind, ObjectName),
+}
+
+/// The kinds of objects beside tables and views that have comments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommentKind {
+    /// An index.
+    Index,
+    /// A sequence.
+    Sequence,
+    /// A type that CREATE TYPE made.
+    Type,
+    /// A macro, or a function in SQL.
+    Macro,
+    /// A schema, by its key.
+    Schema,
+    /// The database, or an attached one.
+    Database,
 }
 
 /// The forms in which EXPLAIN shows a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExplainFormat {
+    /// Lines of text.
     Text,
+    /// A JSON document.
     Json,
     /// Graphviz's.
     Dot,
@@ -243,170 +284,260 @@ pub enum Statement {
     ChangingQuery(Box<LogicalQuery>),
     /// CREATE TABLE with columns.
     CreateTable {
+        /// The table's name.
         name: ObjectName,
+        /// The columns' names, types, and whether they may be NULL.
         columns: Vec<Field>,
+        /// Keys, constraints and storage.
         options: TableOptions,
     },
     /// CREATE TABLE ... AS: the query's columns become the table's.
     CreateTableAs {
+        /// The table's name.
         name: ObjectName,
+        /// The query whose columns and rows become the table's.
         query: LogicalQuery,
+        /// Keys, constraints and storage.
         options: TableOptions,
     },
     /// CREATE INDEX; `columns` are positions in the table.
     CreateIndex {
         /// Named after table and columns when it is not given.
         name: Option<String>,
+        /// The table's name.
         table: ObjectName,
+        /// The table's number in the catalog.
         table_id: TableId,
         /// USING.
         method: Option<String>,
+        /// Positions in the table, in the order of the key.
         columns: Vec<usize>,
+        /// UNIQUE.
         unique: bool,
+        /// IF NOT EXISTS: one that is there is no error.
         if_not_exists: bool,
     },
     /// ALTER TABLE ... SET (name = value): how blocks are made, from now on and, in the background, those that are there.
     /// With a condition only those that are there and hold a row that satisfies it.
     Reorganize {
+        /// The table's name.
         name: ObjectName,
+        /// The table's number in the catalog.
         table: TableId,
+        /// Options and values; `engine` checks them.
         options: Vec<(String, String)>,
         /// A DELETE of those rows, which is not carried out.
         rows: Option<Box<Modification>>,
     },
+    /// DROP INDEX.
     DropIndex {
+        /// The indices' names.
         names: Vec<ObjectName>,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
     },
+    /// ATTACH.
     Attach(Attach),
     /// DETACH.
     Detach {
+        /// The attached database's name.
         name: String,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
     },
     /// COPY FROM DATABASE ... TO ...: everything that one database has, into another.
     CopyDatabase {
+        /// The database that is read.
         from: String,
+        /// The database that is written.
         to: String,
         /// Definitions alone.
         schema_only: bool,
     },
+    /// CREATE SCHEMA.
     CreateSchema {
+        /// The schema's name.
         name: String,
+        /// IF NOT EXISTS: one that is there is no error.
         if_not_exists: bool,
     },
     /// ALTER TABLE; the table is absent when IF EXISTS allows for that.
     AlterTable {
+        /// The table's name.
         name: ObjectName,
+        /// The table's number in the catalog.
         table: Option<TableId>,
+        /// The changes, in order.
         actions: Vec<AlterAction>,
     },
     /// ALTER COLUMN TYPE: `query` gives all columns anew, those in `columns` under other types.
     AlterTypes {
+        /// The table's name.
         name: ObjectName,
+        /// The table's number in the catalog.
         table: TableId,
+        /// The columns with their new types.
         columns: Vec<Field>,
+        /// Gives all columns of the table, converted.
         query: LogicalQuery,
+        /// By position, columns whose default is another text from now on.
+        defaults: Vec<(usize, String)>,
     },
+    /// ALTER VIEW ... RENAME TO.
     RenameView {
+        /// The view's name before.
         name: ObjectName,
+        /// The name from now on.
         to: String,
     },
     /// COMMENT ON; `None` removes the comment.
     Comment {
+        /// The object.
         on: CommentTarget,
+        /// The comment.
         text: Option<String>,
     },
+    /// DROP TABLE.
     DropTable {
+        /// The tables' names.
         names: Vec<ObjectName>,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
+        /// CASCADE: what depends on it goes as well.
         cascade: bool,
     },
+    /// DROP SCHEMA.
     DropSchema {
+        /// The schema's name.
         name: String,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
+        /// CASCADE: what depends on it goes as well.
         cascade: bool,
     },
     /// The query delivers the table's columns, all of them, in order and already cast.
     Insert {
+        /// The table's number in the catalog.
         table: TableId,
+        /// The table's name.
         name: ObjectName,
+        /// The rows.
         query: LogicalQuery,
     },
     /// UPDATE, DELETE, MERGE, and those INSERTs that return rows or have an ON CONFLICT.
     Modify(Box<Modification>),
     /// TRUNCATE: all rows of these tables, and with `cascade` of those that refer to them.
     Truncate {
+        /// Numbers in the catalog, and names.
         tables: Vec<(TableId, ObjectName)>,
+        /// Tables that refer to them are emptied, too.
         cascade: bool,
+        /// RESTART IDENTITY: sequences of the columns begin anew.
         restart_identity: bool,
     },
+    /// CREATE SEQUENCE.
     CreateSequence(CreateSequence),
+    /// ALTER SEQUENCE.
     AlterSequence(AlterSequence),
+    /// DROP SEQUENCE.
     DropSequence {
+        /// The sequences' names.
         names: Vec<ObjectName>,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
+        /// CASCADE: what depends on it goes as well.
         cascade: bool,
     },
     /// COPY table FROM files; the query scans them and delivers the table's columns.
     CopyFrom {
+        /// The table's number in the catalog.
         table: TableId,
+        /// The table's name.
         name: ObjectName,
+        /// The files, and how they are read.
         source: FileSource,
+        /// The rows, as the table has them.
         query: LogicalQuery,
     },
     /// COPY query TO a file, with PARTITION_BY to a folder, or without a path to standard output. Options have
     /// lower-case names; `formats` checks them.
     CopyTo {
+        /// The rows that are written.
         query: LogicalQuery,
+        /// The file or folder; standard output when absent.
         path: Option<String>,
+        /// Options and values, in order.
         options: Vec<(String, String)>,
     },
     /// EXPLAIN; with `analyze` the statement runs and measurements are shown.
     Explain {
+        /// The statement runs, and is measured.
         analyze: bool,
+        /// The form of the answer.
         format: ExplainFormat,
+        /// The statement that is explained.
         statement: Box<Statement>,
     },
     /// SET name = value; `None` resets to the default.
     Set {
+        /// The setting's name.
         name: String,
+        /// The setting's new value.
         value: Option<String>,
     },
     /// SHOW of a setting.
     Show {
+        /// The setting's name.
         name: String,
     },
     /// CALL procedure(name => value, ...); positional arguments have no name.
     Call {
+        /// The procedure's name.
         procedure: String,
+        /// Name, value and type of each argument.
         arguments: Vec<(Option<String>, Value, types::Type)>,
     },
     /// The text is the query's; it is bound anew wherever the view is used.
     CreateView {
+        /// The view's name.
         name: ObjectName,
+        /// The columns' names, where they are not the query's.
         columns: Vec<String>,
+        /// The query as it is written.
         text: String,
+        /// What is done where the name is taken.
         if_exists: IfExists,
     },
+    /// DROP VIEW.
     DropView {
+        /// The views' names.
         names: Vec<ObjectName>,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
     },
     /// The type under a name; one of labels bears the name itself.
     CreateType {
+        /// The type's name.
         name: ObjectName,
+        /// The type.
         ty: types::Type,
+        /// What is done where the name is taken.
         if_exists: IfExists,
     },
+    /// DROP TYPE.
     DropType {
+        /// The types' names.
         names: Vec<ObjectName>,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
     },
     /// The forms take different numbers of arguments.
     CreateMacro {
+        /// The macro's name.
         name: ObjectName,
+        /// Parameters and bodies, by number of parameters.
         forms: Vec<MacroForm>,
+        /// OR REPLACE.
         replace: bool,
         /// IF NOT EXISTS.
         keep: bool,
@@ -415,27 +546,37 @@ pub enum Statement {
     },
     /// A function of the host program, or a macro.
     DropFunction {
+        /// The function's name.
         name: ObjectName,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
     },
+    /// DROP MACRO.
     DropMacro {
+        /// The macro's name.
         name: ObjectName,
+        /// IF EXISTS: an absent one is no error.
         if_exists: bool,
     },
     /// PREPARE: the statement's text, whose syntax has been checked.
     Prepare {
+        /// The prepared statement's name.
         name: String,
+        /// The statement as it is written.
         text: String,
         /// The types of its parameters, as far as they were declared.
         types: Vec<types::Type>,
     },
     /// EXECUTE of a prepared statement.
     Execute {
+        /// The prepared statement's name.
         name: String,
+        /// Values and types of the parameters, in order.
         arguments: Vec<(Value, types::Type)>,
     },
     /// DEALLOCATE; `None` for all.
     Deallocate {
+        /// The prepared statement's name.
         name: Option<String>,
     },
     /// DECLARE, FETCH, MOVE and CLOSE.
@@ -444,7 +585,9 @@ pub enum Statement {
     Discard(Discarded),
     /// SET LOCAL: until the transaction ends; the default for `None`.
     SetLocal {
+        /// The setting's name.
         name: String,
+        /// The value until the transaction ends.
         value: Option<String>,
     },
     /// Roles, privileges and row policies.

@@ -153,6 +153,82 @@ fn validate_node(plan: &PhysicalPlan, computed: &Computed) -> Result<()> {
     ensure(!plan.estimated_rows.is_nan(), || "an estimate that is no number".to_owned())?;
     let output = &plan.output;
     match &plan.node {
+        N::TableScan { .. }
+        | N::FileScan { .. }
+        | N::Generate { .. }
+        | N::Series { .. }
+        | N::Values { .. }
+        | N::Materialized { .. } => validate_source(plan, computed),
+        N::Filter { input, predicate } => {
+            let scope = Scope::physical(&[&input.output], computed);
+            condition(predicate, &scope)?;
+            same_columns(&input.output, output)
+        }
+        N::Project { input, expressions } => {
+            let scope = Scope::physical(&[&input.output], computed);
+            columns_of(expressions.iter(), output, &scope)
+        }
+        N::HashJoin {
+            probe,
+            build,
+            kind,
+            probe_keys,
+            build_keys,
+            residual,
+            null_aware,
+            output: from,
+            ..
+        } => {
+            ensure(probe_keys.len() == build_keys.len() && !probe_keys.is_empty(), || {
+                "a join with other keys on each side".to_owned()
+            })?;
+            let (left, right) =
+                (Scope::physical(&[&probe.output], computed), Scope::physical(&[&build.output], computed));
+            for (a, b) in probe_keys.iter().zip(build_keys) {
+                expression(a, &left)?;
+                expression(b, &right)?;
+                ensure(a.ty.same_representation(b.ty), || format!("keys of {} and {}", a.ty, b.ty))?;
+            }
+            validate_join(plan, (probe, build), *kind, *null_aware, residual.as_ref(), from, computed)
+        }
+        N::NestedLoopJoin { probe, build, kind, predicate, null_aware, output: from, .. } => {
+            validate_join(plan, (probe, build), *kind, *null_aware, predicate.as_ref(), from, computed)
+        }
+        N::Fetch { input, references, output: from } => validate_fetch(input, references, from, output),
+        N::Aggregate { input, groups, aggregates } => {
+            let scope = Scope::physical(&[&input.output], computed);
+            ensure(output.len() == groups.len() + aggregates.len(), || {
+                "an aggregation with other columns than groups and calls".to_owned()
+            })?;
+            columns_of(groups.iter(), &output[..groups.len()], &scope)?;
+            for (call, column) in aggregates.iter().zip(&output[groups.len()..]) {
+                aggregate(&call.function, call.argument.as_ref(), call.filter.as_ref(), call.ty, &scope)?;
+                same_type(call.ty, column)?;
+            }
+            Ok(())
+        }
+        N::Sort { input, keys, .. } => {
+            sort_keys(keys, &Scope::physical(&[&input.output], computed))?;
+            same_columns(&input.output, output)
+        }
+        N::Limit { input, .. } => same_columns(&input.output, output),
+        N::Window { .. } => validate_window(plan, computed),
+        N::Unnest { .. } => validate_unnest(plan, computed),
+        N::UnionAll { inputs } => {
+            ensure(!inputs.is_empty(), || "a union of nothing".to_owned())?;
+            inputs.iter().try_for_each(|input| same_columns(&input.output, output))
+        }
+        N::Insert { .. } => ensure(output.len() == 1 && output[0].ty == Type::BigInt, || {
+            "an insert that gives no number of rows".to_owned()
+        }),
+    }
+}
+
+/// A node without inputs.
+fn validate_source(plan: &PhysicalPlan, computed: &Computed) -> Result<()> {
+    use PhysicalNode as N;
+    let output = &plan.output;
+    match &plan.node {
         N::TableScan {
             sample,
             columns,
@@ -225,105 +301,57 @@ fn validate_node(plan: &PhysicalPlan, computed: &Computed) -> Result<()> {
                 ensure(agree(*ty, column.ty), || format!("rows of {ty} are read as {}", column.ty))
             })
         }
-        N::Filter { input, predicate } => {
-            let scope = Scope::physical(&[&input.output], computed);
-            condition(predicate, &scope)?;
-            same_columns(&input.output, output)
-        }
-        N::Project { input, expressions } => {
-            let scope = Scope::physical(&[&input.output], computed);
-            columns_of(expressions.iter(), output, &scope)
-        }
-        N::HashJoin {
-            probe,
-            build,
-            kind,
-            probe_keys,
-            build_keys,
-            residual,
-            null_aware,
-            output: from,
-            ..
-        } => {
-            ensure(probe_keys.len() == build_keys.len() && !probe_keys.is_empty(), || {
-                "a join with other keys on each side".to_owned()
-            })?;
-            let (left, right) =
-                (Scope::physical(&[&probe.output], computed), Scope::physical(&[&build.output], computed));
-            for (a, b) in probe_keys.iter().zip(build_keys) {
-                expression(a, &left)?;
-                expression(b, &right)?;
-                ensure(a.ty.same_representation(b.ty), || format!("keys of {} and {}", a.ty, b.ty))?;
-            }
-            validate_join(plan, (probe, build), *kind, *null_aware, residual.as_ref(), from, computed)
-        }
-        N::NestedLoopJoin { probe, build, kind, predicate, null_aware, output: from, .. } => {
-            validate_join(plan, (probe, build), *kind, *null_aware, predicate.as_ref(), from, computed)
-        }
-        N::Fetch { input, references, output: from } => validate_fetch(input, references, from, output),
-        N::Aggregate { input, groups, aggregates } => {
-            let scope = Scope::physical(&[&input.output], computed);
-            ensure(output.len() == groups.len() + aggregates.len(), || {
-                "an aggregation with other columns than groups and calls".to_owned()
-            })?;
-            columns_of(groups.iter(), &output[..groups.len()], &scope)?;
-            for (call, column) in aggregates.iter().zip(&output[groups.len()..]) {
-                aggregate(&call.function, call.argument.as_ref(), call.filter.as_ref(), call.ty, &scope)?;
-                same_type(call.ty, column)?;
-            }
-            Ok(())
-        }
-        N::Sort { input, keys, .. } => {
-            sort_keys(keys, &Scope::physical(&[&input.output], computed))?;
-            same_columns(&input.output, output)
-        }
-        N::Limit { input, .. } => same_columns(&input.output, output),
-        N::Window { input, partition, order, calls, sorted, first } => {
-            let scope = Scope::physical(&[&input.output], computed);
-            partition.iter().try_for_each(|e| expression(e, &scope))?;
-            sort_keys(order, &scope)?;
-            ensure(!sorted || partition.is_empty(), || "a sorted window with partitions".to_owned())?;
-            let width = input.output.len();
-            ensure(output.len() == width + calls.len(), || "a window with other columns".to_owned())?;
-            same_columns(&input.output, &output[..width])?;
-            for (call, column) in calls.iter().zip(&output[width..]) {
-                window_call(call, order.len(), &scope)?;
-                same_type(call.ty, column)?;
-                let ranks = matches!(
-                    call.function,
-                    WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank
-                );
-                ensure(first.is_none() || ranks, || "first rows of what is no rank".to_owned())?;
-            }
-            Ok(())
-        }
-        N::Unnest { input, keep, lists, ordinality, .. } => {
-            let scope = Scope::physical(&[&input.output], computed);
-            let width = keep.len() + lists.len() + usize::from(*ordinality);
-            ensure(output.len() == width, || "an unnest with other columns".to_owned())?;
-            for (at, column) in keep.iter().zip(output) {
-                let kept =
-                    input.output.get(*at).ok_or_else(|| invalid("a column that is not there is kept"))?;
-                same_type(kept.ty, column)?;
-            }
-            for (list, column) in lists.iter().zip(&output[keep.len()..]) {
-                expression(list, &scope)?;
-                let element = list.ty.element();
-                let element = element.ok_or_else(|| invalid(format!("an unnest of {}", list.ty)))?;
-                same_type(element, column)?;
-            }
-            ensure(!ordinality || output.last().is_some_and(|c| c.ty == Type::BigInt), || {
-                "places that are not BIGINT".to_owned()
-            })
-        }
-        N::UnionAll { inputs } => {
-            ensure(!inputs.is_empty(), || "a union of nothing".to_owned())?;
-            inputs.iter().try_for_each(|input| same_columns(&input.output, output))
-        }
-        N::Insert { .. } => ensure(output.len() == 1 && output[0].ty == Type::BigInt, || {
-            "an insert that gives no number of rows".to_owned()
-        }),
+        _ => Err(invalid("a source that has inputs")),
     }
+}
+
+/// A window has the columns of its input and one a call.
+fn validate_window(plan: &PhysicalPlan, computed: &Computed) -> Result<()> {
+    let output = &plan.output;
+    let PhysicalNode::Window { input, partition, order, calls, sorted, first } = &plan.node else {
+        return Err(invalid("a window that is none"));
+    };
+    let scope = Scope::physical(&[&input.output], computed);
+    partition.iter().try_for_each(|e| expression(e, &scope))?;
+    sort_keys(order, &scope)?;
+    ensure(!sorted || partition.is_empty(), || "a sorted window with partitions".to_owned())?;
+    let width = input.output.len();
+    ensure(output.len() == width + calls.len(), || "a window with other columns".to_owned())?;
+    same_columns(&input.output, &output[..width])?;
+    for (call, column) in calls.iter().zip(&output[width..]) {
+        window_call(call, order.len(), &scope)?;
+        same_type(call.ty, column)?;
+        let ranks = matches!(
+            call.function,
+            WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank
+        );
+        ensure(first.is_none() || ranks, || "first rows of what is no rank".to_owned())?;
+    }
+    Ok(())
+}
+
+/// An unnest has columns of its input, one a list, and the place where it is asked for.
+fn validate_unnest(plan: &PhysicalPlan, computed: &Computed) -> Result<()> {
+    let output = &plan.output;
+    let PhysicalNode::Unnest { input, keep, lists, ordinality, .. } = &plan.node else {
+        return Err(invalid("an unnest that is none"));
+    };
+    let scope = Scope::physical(&[&input.output], computed);
+    let width = keep.len() + lists.len() + usize::from(*ordinality);
+    ensure(output.len() == width, || "an unnest with other columns".to_owned())?;
+    for (at, column) in keep.iter().zip(output) {
+        let kept = input.output.get(*at).ok_or_else(|| invalid("a column that is not there is kept"))?;
+        same_type(kept.ty, column)?;
+    }
+    for (list, column) in lists.iter().zip(&output[keep.len()..]) {
+        expression(list, &scope)?;
+        let element = list.ty.element();
+        let element = element.ok_or_else(|| invalid(format!("an unnest of {}", list.ty)))?;
+        same_type(element, column)?;
+    }
+    ensure(!ordinality || output.last().is_some_and(|c| c.ty == Type::BigInt), || {
+        "places that are not BIGINT".to_owned()
+    })
 }
 
 /// Columns as such: bounds are those of whole numbers. They may leave the type's range: then a value would, too, and be

@@ -10,10 +10,14 @@
 
 use std::sync::Arc;
 
-use crate::{Expr, ExprKind, LogicalPlan};
+use crate::{Expr, ExprKind};
 
 /// Functions of the library that are volatile, by the names they are evaluated under.
-pub const VOLATILE: [&str; 2] = ["random", "uuid"];
+pub const VOLATILE: [&str; 4] = ["random", "uuid", "clock_timestamp", ROWS_OF_ONE_RUN];
+
+/// No function, but the mark of rows that the binder has put off, and that are computed once. No plan has it when it
+/// is bound.
+pub const ROWS_OF_ONE_RUN: &str = "rows of one run";
 
 impl Expr {
     /// Whether another evaluation over the same row may give another value. A scalar subquery does not: it has run.
@@ -87,14 +91,6 @@ pub(crate) fn together(parts: Vec<Expr>) -> Vec<Expr> {
         }
     }
     groups.into_iter().map(|(group, _)| Expr::and(group)).collect()
-}
-
-impl LogicalPlan {
-    /// Whether running the plan again over the same data may give other rows. Scalar subqueries count as constants.
-    pub fn is_volatile(&self) -> bool {
-        self.expressions().into_iter().any(Expr::is_volatile)
-            || self.children().into_iter().any(LogicalPlan::is_volatile)
-    }
 }
 
 #[cfg(test)]

@@ -11,20 +11,29 @@ use crate::{AggregateFunction, Expr};
 /// A window function; its arguments belong to the call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WindowFunction {
+    /// The row's place in its partition, from 1.
     RowNumber,
+    /// One more than the rows before the row's peers.
     Rank,
+    /// One more than the groups of peers before the row's own.
     DenseRank,
+    /// `(rank - 1) / (rows - 1)`, 0 to 1.
     PercentRank,
+    /// The share of rows up to the row's last peer.
     CumeDist,
     /// `ntile(buckets)`.
     Ntile,
     /// `lag(value, offset, default)`; all three arguments are there.
     Lag,
+    /// The value so many rows behind.
     Lead,
+    /// The value in the frame's first row.
     FirstValue,
+    /// The value in the frame's last row.
     LastValue,
     /// `nth_value(value, n)`.
     NthValue,
+    /// An aggregate of the frame's rows.
     Aggregate(AggregateFunction),
 }
 
@@ -74,14 +83,21 @@ pub enum FrameBound {
     Offset(i64),
     /// RANGE with an offset: the frame ends at rows whose `key` is at `bound`, which is the current row's key with the
     /// offset added or taken away. Both are of one type, over the node's input.
-    Value { key: Expr, bound: Expr },
+    Value {
+        /// The key of a row of the frame.
+        key: Expr,
+        /// The key at which the frame ends.
+        bound: Expr,
+    },
 }
 
 /// Rows taken out of a frame again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Exclusion {
     #[default]
+    /// EXCLUDE NO OTHERS: none.
     NoOthers,
+    /// The current row.
     CurrentRow,
     /// The current row and its peers.
     Group,

@@ -35,6 +35,7 @@ fn repeat(step_columns: usize) -> Step {
         declared: vec![Field::new("c0".to_owned(), Type::BigInt, true)],
         distinct: true,
         until: Some(Until { rows: 10, counted: Some(rows(1)) }),
+        keyed: None,
     }))
 }
 

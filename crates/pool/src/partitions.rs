@@ -18,10 +18,16 @@ pub const PARTITIONS_MAX: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionScheme {
     /// By the value's hash, modulo the count. NULLs lie in the first one.
-    Hash { count: usize },
+    Hash {
+        /// The number of partitions.
+        count: usize,
+    },
     /// Up to, and without, each of these values, which rise; `None` stands last and is greater than all. NULL and what is
     /// not below the last one have no partition.
-    Range { below: Vec<Option<Value>> },
+    Range {
+        /// By partition, the value that its rows are below.
+        below: Vec<Option<Value>>,
+    },
 }
 
 impl PartitionScheme {

@@ -16,14 +16,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyList};
 use vector::VectorBuilder;
 
-use crate::Error;
 use crate::bulk::{self, Filled};
 use crate::functions::{self, Declared, Kind};
 use crate::hook::Hook;
+use crate::interpreter::{Error, unlocked};
 use crate::result::Rows;
+use crate::server::{LocalServer, Wanted};
 use crate::shared::Ticket;
 use crate::stream::{Source, Stream};
-use crate::unlocked;
 
 /// A session with a database of its own, or one shared through `session()` or by its path.
 #[pyclass(module = "quickstep", frozen)]
@@ -244,6 +244,24 @@ impl Connection {
     /// Forgets a function; false when there was none.
     fn drop_function(&self, name: &str) -> PyResult<bool> {
         Ok(self.session_of()?.database().drop_function(name))
+    }
+
+    /// Serves the database on loopback, to clients of PostgreSQL's protocol and of HTTP, until the server is stopped.
+    #[expect(clippy::too_many_arguments)]
+    #[pyo3(signature = (port=None, http=true, http_port=None, password=None, trust=false, socket=None))]
+    fn serve(
+        &self,
+        py: Python<'_>,
+        port: Option<u16>,
+        http: bool,
+        http_port: Option<u16>,
+        password: Option<String>,
+        trust: bool,
+        socket: Option<String>,
+    ) -> PyResult<LocalServer> {
+        let (session, ticket) = self.parts()?;
+        let wanted = Wanted { port, http, http_port, password, trust, socket };
+        LocalServer::start(py, session.database(), ticket, wanted)
     }
 
     /// Another session on the same database, with settings of its own.

@@ -25,6 +25,11 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
         (Value::F64(f), _) => f.into_bound_py_any(py),
         (Value::Bytes(b), Type::Bytea) => Ok(PyBytes::new(py, b).into_any()),
         (Value::Bytes(b), ty) if ty.is_nested() => nested(py, b, ty),
+        (Value::Bytes(_), ty) if ty.is_wide_integer() => {
+            // Python limits how many digits a text may have that becomes an int; hexadecimal ones have no limit.
+            let shown = types::wide::number(value).to_str_radix(16);
+            py.get_type::<pyo3::types::PyInt>().call1((shown, 16))
+        }
         (Value::Bytes(_), _) | (_, Type::Enum(_)) => value.display(ty).into_bound_py_any(py),
         (_, Type::Decimal { .. }) => py.import("decimal")?.call_method1("Decimal", (value.display(ty),)),
         (_, Type::Uuid) => py.import("uuid")?.call_method1("UUID", (value.display(ty),)),
@@ -43,6 +48,13 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
             }
             let time = (seconds / 3600, seconds / 60 % 60, seconds % 60, fraction);
             py.import("datetime")?.call_method1("time", time)
+        }
+        (Value::I64(nanos), Type::TimeNs) => {
+            // A time of Python has microseconds; the others are in the text.
+            match nanos % 1000 {
+                0 => to_python(py, &Value::I64(nanos / 1000), Type::Time),
+                _ => value.display(ty).into_bound_py_any(py),
+            }
         }
         (Value::I64(packed), Type::TimeTz) => {
             let TimeTz { micros, east } = TimeTz::of_packed(*packed);

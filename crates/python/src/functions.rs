@@ -19,6 +19,7 @@ use vector::Vector;
 use vector::arrow::{arrow_type, from_array, to_array, type_from_arrow};
 
 use crate::convert::{from_python, to_python};
+use crate::interpreter::Error;
 
 /// Exceptions of bodies, with the detail of the error that each became: the newest are kept.
 static CAUSES: Mutex<VecDeque<(String, PyErr)>> = Mutex::new(VecDeque::new());
@@ -160,7 +161,7 @@ impl Exported {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         let _ = requested_schema;
-        let failed = |e: arrow_schema::ArrowError| crate::Error::new_err(e.to_string());
+        let failed = |e: arrow_schema::ArrowError| Error::new_err(e.to_string());
         let (array, _) = to_ffi(&self.0.to_data()).map_err(failed)?;
         let field = Field::new("", self.0.data_type().clone(), true);
         let schema = FFI_ArrowSchema::try_from(&field).map_err(failed)?;
@@ -185,7 +186,7 @@ fn imported(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         given.call_method0("__arrow_c_array__")?.extract()?;
     let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
-    let failed = |e: arrow_schema::ArrowError| crate::Error::new_err(e.to_string());
+    let failed = |e: arrow_schema::ArrowError| Error::new_err(e.to_string());
     // SAFETY: the capsules' names say what they point to; the interface gives the array to the caller and leaves a
     // released one in the capsule, and the schema is only read while the capsule lives.
     let data = unsafe {
@@ -214,7 +215,7 @@ fn rows_in_python(
     types: &[Type],
     returns: Type,
 ) -> PyResult<ArrayRef> {
-    let failed = |e: engine::Error| crate::Error::new_err(e.message().to_owned());
+    let failed = |e: engine::Error| Error::new_err(e.message().to_owned());
     let columns = arrays.iter().zip(types).map(|(array, ty)| from_array(array.as_ref(), *ty));
     let columns = columns.collect::<engine::Result<Vec<Vector>>>().map_err(failed)?;
     let body = body.bind(py);
@@ -246,7 +247,7 @@ pub fn sql_type_of(given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let schema = capsule.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
     // SAFETY: the capsule's name says what it points to, and it lives while the schema is read.
     let field = Field::try_from(unsafe { schema.as_ref() });
-    let field = field.map_err(|e| crate::Error::new_err(e.to_string()))?;
+    let field = field.map_err(|e| Error::new_err(e.to_string()))?;
     Ok(type_from_arrow(field.data_type()).map(|ty| {
         // The type as Arrow leaves us, so that what comes in goes out.
         debug_assert!(type_from_arrow(&arrow_type(ty)).is_some());

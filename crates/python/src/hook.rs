@@ -12,7 +12,8 @@ use engine::{OperatorProgress, ProgressWatch, Session, SqlState};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::{functions, is_python_thread, raise};
+use crate::functions;
+use crate::interpreter::{Error, is_python_thread, raise};
 
 /// Name, depth, state, units done and in all, and rows of a part of the plan.
 type Told = (String, usize, &'static str, u64, u64, u64);
@@ -72,7 +73,7 @@ impl Hook {
     /// A statement begins.
     pub fn begin(&self) -> PyResult<()> {
         if self.calling.load(Ordering::Relaxed) {
-            return Err(crate::Error::new_err(
+            return Err(Error::new_err(
                 "a progress function cannot use the connection that it watches; take another session()",
             ));
         }

@@ -14,7 +14,7 @@ use pyo3::types::{PyCapsule, PyList, PyTuple};
 use vector::arrow::{arrow_schema_in, to_record_batch};
 
 use crate::convert::to_python;
-use crate::raise;
+use crate::interpreter::{Error, raise};
 
 /// The rows of a finished query.
 #[pyclass(module = "quickstep", name = "Result", frozen)]
@@ -92,7 +92,7 @@ impl Rows {
         let pyarrow = slf
             .py()
             .import("pyarrow")
-            .map_err(|_| crate::Error::new_err("arrow() needs the package pyarrow: pip install pyarrow"))?;
+            .map_err(|_| Error::new_err("arrow() needs the package pyarrow: pip install pyarrow"))?;
         pyarrow.call_method1("table", (slf,))
     }
 

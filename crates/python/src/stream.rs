@@ -17,8 +17,8 @@ use types::{Zone, zone};
 use vector::arrow::{arrow_schema_in, to_record_batch};
 
 use crate::hook::Hook;
+use crate::interpreter::{Error, unlocked};
 use crate::result::{append_rows, description, types_of};
-use crate::{Error, unlocked};
 
 /// A query whose rows are read; `None` after the last, and when it was closed.
 pub type Source = Mutex<Option<ResultStream>>;

@@ -126,4 +126,5 @@ def test_interrupt_ends_a_query_soon(con):
     ended = time.monotonic()
     thread.join()
     assert caught.value.sqlstate == "57014"
-    assert ended - started[0] < 0.5
+    # To its end it takes minutes.
+    assert ended - started[0] < 10

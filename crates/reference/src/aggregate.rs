@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, Pairing};
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, Pairing, StateForm};
 use types::{Error, Result, SqlState, Type, Value, cast, decimal};
 
 use crate::Context;
@@ -113,8 +113,10 @@ pub(crate) fn finish(function: &AggregateFunction, values: &[Value], from: Type,
         A::Arrival { last } => {
             none_is_null(if *last { values.last().cloned() } else { values.first().cloned() })
         }
+        A::State(_) if values.is_empty() => Ok(Value::Null),
+        A::State(form) => state(*form, values, from),
         A::Paired(pairing) => none_is_null(paired(*pairing, values).map(Value::F64)),
-        A::StringAgg { delimiter, ordered: true } => {
+        A::StringAgg { delimiter, ordered: true, .. } => {
             let mut rows: Vec<&[u8]> = values.iter().filter_map(Value::as_bytes).collect();
             rows.sort_unstable();
             let texts: Vec<&[u8]> = rows.into_iter().map(rows::carried).collect();
@@ -127,6 +129,8 @@ pub(crate) fn finish(function: &AggregateFunction, values: &[Value], from: Type,
             none_is_null((!values.is_empty()).then(|| Value::Bytes(text.into())))
         }
         A::Entropy => Ok(Value::F64(entropy(values))),
+        // Exact: the sketch is, too, for as few values as this is asked about.
+        A::ApproxCountDistinct => Ok(Value::I64(values.iter().collect::<BTreeSet<_>>().len() as i64)),
         A::BitAnd
         | A::BitOr
         | A::BitXor
@@ -153,26 +157,18 @@ pub(crate) fn finish(function: &AggregateFunction, values: &[Value], from: Type,
         }
         A::Product => Ok(Value::F64(values.iter().filter_map(Value::as_f64).product())),
         A::Skewness | A::Kurtosis | A::KurtosisPop => {
-            let numbers: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
+            let numbers = numbers(values, from)?;
             none_is_null(shape(function, &numbers).map(Value::F64))
         }
         A::QuantileDisc { fraction, descending } => {
-            let mut ordered: Vec<&Value> = values.iter().collect();
-            ordered.sort();
-            if *descending {
-                ordered.reverse();
-            }
+            let ordered = in_order(values, *descending);
             let reached = (1..=ordered.len())
                 .find(|n| *n as f64 >= fraction.value() * ordered.len() as f64)
                 .unwrap_or(ordered.len());
             Ok(ordered[reached - 1].clone())
         }
         A::QuantileCont { fraction, descending } => {
-            let mut ordered: Vec<&Value> = values.iter().collect();
-            ordered.sort();
-            if *descending {
-                ordered.reverse();
-            }
+            let ordered = in_order(values, *descending);
             let place = fraction.value() * (ordered.len() as f64 - 1.0);
             let number = |at: f64| ordered[at as usize].as_f64().unwrap_or_default();
             let (from, to, part) = (number(place.floor()), number(place.ceil()), place - place.floor());
@@ -190,34 +186,52 @@ pub(crate) fn finish(function: &AggregateFunction, values: &[Value], from: Type,
         }
         A::Sum => arithmetic::whole(exact_sum(values)?, ty),
         A::Avg if values.is_empty() => Ok(Value::Null),
-        A::Avg => {
-            let count = values.len() as i128;
-            if from.is_float() {
-                return Ok(Value::F64(float_sum(values)? / count as f64));
-            }
-            let total = exact_sum(values)?;
-            match ty {
-                Type::Decimal { scale, .. } => {
-                    let quotient = arithmetic::divide_decimal(total, from.scale(), count, 0, scale)
-                        .ok_or_else(|| Error::out_of_range(&ty))?;
-                    arithmetic::whole(quotient, ty)
-                }
-                _ => Ok(Value::F64(total as f64 / count as f64 / decimal::power_of_ten(from.scale()) as f64)),
-            }
-        }
+        A::Avg => average(values, from, ty),
         A::VarPop | A::VarSamp | A::StddevPop | A::StddevSamp => {
-            let numbers = values.iter().map(|v| number(v, from)).collect::<Result<Vec<f64>>>()?;
-            let sample = matches!(function, A::VarSamp | A::StddevSamp);
-            let divisor = numbers.len() as f64 - if sample { 1.0 } else { 0.0 };
-            if divisor <= 0.0 {
-                return Ok(Value::Null);
-            }
-            let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-            let variance = numbers.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>() / divisor;
-            let root = matches!(function, A::StddevPop | A::StddevSamp);
-            Ok(Value::F64(if root { variance.sqrt() } else { variance }))
+            let numbers = numbers(values, from)?;
+            none_is_null(spread(function, &numbers).map(Value::F64))
         }
     }
+}
+
+fn in_order(values: &[Value], descending: bool) -> Vec<&Value> {
+    let mut ordered: Vec<&Value> = values.iter().collect();
+    ordered.sort();
+    if descending {
+        ordered.reverse();
+    }
+    ordered
+}
+
+/// The mean of some values: exact where they are.
+fn average(values: &[Value], from: Type, ty: Type) -> Result<Value> {
+    let count = values.len() as i128;
+    if from.is_float() {
+        return Ok(Value::F64(float_sum(values)? / count as f64));
+    }
+    let total = exact_sum(values)?;
+    match ty {
+        Type::Decimal { scale, .. } => {
+            let quotient = arithmetic::divide_decimal(total, from.scale(), count, 0, scale)
+                .ok_or_else(|| Error::out_of_range(&ty))?;
+            arithmetic::whole(quotient, ty)
+        }
+        _ => Ok(Value::F64(total as f64 / count as f64 / decimal::power_of_ten(from.scale()) as f64)),
+    }
+}
+
+/// Variance or standard deviation; nothing of too few values.
+fn spread(function: &AggregateFunction, numbers: &[f64]) -> Option<f64> {
+    use AggregateFunction as A;
+    let sample = matches!(function, A::VarSamp | A::StddevSamp);
+    let divisor = numbers.len() as f64 - if sample { 1.0 } else { 0.0 };
+    if divisor <= 0.0 {
+        return None;
+    }
+    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+    let variance = numbers.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>() / divisor;
+    let root = matches!(function, A::StddevPop | A::StddevSamp);
+    Some(if root { variance.sqrt() } else { variance })
 }
 
 fn frequencies(values: &[Value]) -> BTreeMap<&Value, usize> {
@@ -262,6 +276,27 @@ fn number(value: &Value, from: Type) -> Result<f64> {
         .ok_or_else(|| Error::internal("a number without a value"))
 }
 
+/// The numbers of an aggregate's argument, which may be states, too.
+fn numbers(values: &[Value], from: Type) -> Result<Vec<f64>> {
+    if from != Type::Bytea {
+        return values.iter().map(|v| number(v, from)).collect();
+    }
+    let of_state = |state: &[u8]| state.as_chunks::<8>().0.iter().map(|n| f64::from_le_bytes(*n)).collect();
+    let states = values.iter().filter_map(Value::as_bytes);
+    Ok(states.flat_map(|state| -> Vec<f64> { of_state(state) }).collect())
+}
+
+/// A state is all the values, one behind the other: what is made of it is made by the definition.
+fn state(form: StateForm, values: &[Value], from: Type) -> Result<Value> {
+    let bytes: Vec<u8> = match form {
+        StateForm::Pairs => values.iter().filter_map(Value::as_bytes).flatten().copied().collect(),
+        StateForm::Moments | StateForm::HigherMoments => {
+            numbers(values, from)?.into_iter().flat_map(f64::to_le_bytes).collect()
+        }
+    };
+    Ok(Value::Bytes(bytes.into()))
+}
+
 fn float_sum(values: &[Value]) -> Result<f64> {
     let mut total = 0.0;
     let mut finite = true;
@@ -289,7 +324,9 @@ fn exact_sum(values: &[Value]) -> Result<i128> {
 
 /// By the definitions, in two passes: means first, then distances.
 fn paired(pairing: Pairing, values: &[Value]) -> Option<f64> {
-    let pairs: Vec<(f64, f64)> = values.iter().filter_map(|v| rows::pair_of(v.as_bytes()?)).collect();
+    let states = values.iter().filter_map(Value::as_bytes);
+    let pairs: Vec<(f64, f64)> =
+        states.flat_map(|pairs| pairs.as_chunks::<16>().0).filter_map(|pair| rows::pair_of(pair)).collect();
     let count = pairs.len() as f64;
     if pairs.is_empty() {
         return None;

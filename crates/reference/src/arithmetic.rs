@@ -1,5 +1,8 @@
 //! Arithmetic on numbers: exact types as 128-bit integers with range checks against the result's type, floats with
 //! PostgreSQL's checks. Dates and intervals are in `temporal`.
+//!
+//! Written from the standard's rules and without the engine's kernels, which it judges. A value out of range is the
+//! same SQLSTATE as there. Callers evaluate one value at a time.
 
 use plan::Arithmetic;
 use types::{Error, Result, SqlState, Type, Value, decimal};

@@ -29,7 +29,9 @@ use types::{Error, Result, Schema, SqlState, Value};
 /// One table's contents.
 #[derive(Clone, Debug)]
 pub struct Table {
+    /// Names and types of the columns.
     pub schema: Schema,
+    /// The rows, each of as many values as there are columns.
     pub rows: Vec<Vec<Value>>,
 }
 
@@ -40,9 +42,11 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// Puts a table under a number, in place of one that is there.
     pub fn insert(&mut self, id: TableId, table: Table) {
         self.by_id.insert(id, table);
     }
+    /// The table of that number.
     pub fn get(&self, id: TableId) -> Option<&Table> {
         self.by_id.get(&id)
     }
@@ -109,6 +113,9 @@ impl Context<'_> {
             self.materialized.insert(common.result, new);
             return Ok(());
         };
+        if step.keyed.is_some() {
+            return Err(Error::unsupported("the reference has no recursion by keys"));
+        }
         loop {
             if step.distinct {
                 let mut kept: Vec<Vec<Value>> = Vec::new();

@@ -99,34 +99,37 @@ pub(crate) fn call(name: &str, arguments: &[Expr], values: &[Value], ty: Type) -
             Value::text(&text_of(first)?.repeat(count))
         }
         ("octet_length", []) => whole(first.as_bytes().map_or(0, <[u8]>::len) as i128, ty)?,
-        ("date_trunc", [value]) => {
-            let day = day_of(value, arguments[1].ty)?;
-            let date = datetime::civil_from_days(day);
-            let start = match text_of(first)? {
-                "year" => datetime::days_from_civil(date.year, 1, 1),
-                "quarter" => datetime::days_from_civil(date.year, (date.month - 1) / 3 * 3 + 1, 1),
-                "month" => datetime::days_from_civil(date.year, date.month, 1),
-                // 1970-01-01 was a Thursday; weeks begin on Mondays.
-                "week" => day - (day + 3).rem_euclid(7),
-                "day" => day,
-                _ => return Err(refuse()),
-            };
-            if !matches!(ty, Type::Timestamp | Type::TimestampTz) {
-                return Err(refuse());
-            }
-            Value::I64(i64::from(start) * MICROS_PER_DAY)
-        }
-        ("date_part", [value]) => {
-            let day = day_of(value, arguments[1].ty)?;
-            let date = datetime::civil_from_days(day);
-            let part = match text_of(first)? {
-                "quarter" => i128::from((date.month - 1) / 3 + 1),
-                "dow" => i128::from((day + 4).rem_euclid(7)),
-                "doy" => i128::from(day - datetime::days_from_civil(date.year, 1, 1) + 1),
-                _ => return Err(refuse()),
-            };
-            if ty == Type::Double { Value::F64(part as f64) } else { whole(part, ty)? }
-        }
-        _ => return Err(refuse()),
+        _ => return of_a_date(name, arguments, values, ty)?.ok_or_else(refuse),
     })
+}
+
+/// The functions whose second argument is a date or a time stamp; none where the reference does not know the call.
+fn of_a_date(name: &str, arguments: &[Expr], values: &[Value], ty: Type) -> Result<Option<Value>> {
+    let [part, value] = values else { return Ok(None) };
+    if !matches!(name, "date_trunc" | "date_part") {
+        return Ok(None);
+    }
+    let part = text_of(part)?;
+    let day = day_of(value, arguments[1].ty)?;
+    let date = datetime::civil_from_days(day);
+    if name == "date_trunc" {
+        let start = match part {
+            "year" => datetime::days_from_civil(date.year, 1, 1),
+            "quarter" => datetime::days_from_civil(date.year, (date.month - 1) / 3 * 3 + 1, 1),
+            "month" => datetime::days_from_civil(date.year, date.month, 1),
+            // 1970-01-01 was a Thursday; weeks begin on Mondays.
+            "week" => day - (day + 3).rem_euclid(7),
+            "day" => day,
+            _ => return Ok(None),
+        };
+        let moment = Value::I64(i64::from(start) * MICROS_PER_DAY);
+        return Ok(matches!(ty, Type::Timestamp | Type::TimestampTz).then_some(moment));
+    }
+    let part = match part {
+        "quarter" => i128::from((date.month - 1) / 3 + 1),
+        "dow" => i128::from((day + 4).rem_euclid(7)),
+        "doy" => i128::from(day - datetime::days_from_civil(date.year, 1, 1) + 1),
+        _ => return Ok(None),
+    };
+    Ok(Some(if ty == Type::Double { Value::F64(part as f64) } else { whole(part, ty)? }))
 }

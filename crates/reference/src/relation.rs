@@ -1,5 +1,8 @@
 //! Plan nodes as functions from relations to relations. A relation is a list of rows under column ids; rows keep the
 //! order they are produced in, and a sort is stable.
+//!
+//! `relation` calls itself for a node's inputs; columns are found by id and bound to positions once a node. Nothing
+//! is fast, and `Context::spend` ends what would take too long.
 
 use std::cmp::Ordering;
 

@@ -94,103 +94,109 @@ impl Context<'_> {
                 F::CumeDist => Value::F64((last_peer(at) + 1) as f64 / count as f64),
                 F::Ntile => {
                     let buckets = self.evaluate_all(&call.arguments, &of.rows[0])?;
-                    match buckets.first().and_then(Value::as_i64) {
-                        None => Value::Null,
-                        Some(n) if n <= 0 => {
-                            return Err(Error::new(
-                                SqlState::InvalidNtileArgument,
-                                "argument of ntile must be greater than zero",
-                            ));
-                        }
-                        Some(n) => {
-                            // Rows are dealt out bucket by bucket.
-                            let (size, larger) = (count as i64 / n, count as i64 % n);
-                            let (mut bucket, mut left) = (1, size + i64::from(larger > 0));
-                            for _ in 0..at {
-                                left -= 1;
-                                if left == 0 {
-                                    bucket += 1;
-                                    left = size + i64::from(bucket <= larger);
-                                }
-                            }
-                            Value::I64(bucket)
-                        }
-                    }
+                    ntile(buckets.first().and_then(Value::as_i64), count, at)?
                 }
-                F::Lag | F::Lead => {
-                    let Some(by) = arguments[1].as_i64() else {
-                        out.push(Value::Null);
-                        continue;
-                    };
-                    let back = (call.function == F::Lag) == (by > 0);
-                    let mut left = by.unsigned_abs();
-                    let mut place = Some(at);
-                    while let (Some(from), true) = (place, left > 0) {
-                        place =
-                            if back { from.checked_sub(1) } else { Some(from + 1).filter(|p| *p < count) };
-                        if let Some(to) = place
-                            && !(call.ignore_nulls
-                                && self.evaluate(&call.arguments[0], &of.rows[to])?.is_null())
-                        {
-                            left -= 1;
-                        }
-                    }
-                    match place {
-                        Some(place) => self.evaluate(&call.arguments[0], &of.rows[place])?,
-                        None => arguments[2].clone(),
-                    }
-                }
+                F::Lag | F::Lead => self.value_beside(call, of, at, &arguments)?,
                 F::FirstValue | F::LastValue | F::NthValue => {
-                    let mut values = Vec::new();
-                    for member in self.frame(call, order, of, at)? {
-                        let value = self.evaluate(&call.arguments[0], &of.rows[member])?;
-                        if !(call.ignore_nulls && value.is_null()) {
-                            values.push(value);
-                        }
-                    }
-                    let chosen = match &call.function {
-                        F::FirstValue => values.first(),
-                        F::LastValue => values.last(),
-                        _ => match arguments[1].as_i64() {
-                            None => None,
-                            Some(n) if n <= 0 => {
-                                return Err(Error::new(
-                                    SqlState::InvalidNthValueArgument,
-                                    "argument of nth_value must be greater than zero",
-                                ));
-                            }
-                            Some(n) => values.get(n as usize - 1),
-                        },
-                    };
-                    chosen.cloned().unwrap_or(Value::Null)
+                    self.value_of_frame(call, order, of, at, &arguments)?
                 }
-                F::Aggregate(function) => {
-                    let mut values = Vec::new();
-                    let mut rows = 0;
-                    for member in self.frame(call, order, of, at)? {
-                        let member = &of.rows[member];
-                        if let Some(filter) = &call.filter
-                            && !self.is_true(filter, member)?
-                        {
-                            continue;
-                        }
-                        rows += 1;
-                        if let Some(argument) = call.arguments.first() {
-                            values.push(self.evaluate(argument, member)?);
-                        }
-                    }
-                    values.retain(|v| !v.is_null());
-                    match function {
-                        AggregateFunction::CountStar => Value::I64(rows),
-                        function => {
-                            let from = call.arguments.first().map_or(Type::Null, |a| a.ty);
-                            finish(function, &values, from, call.ty)?
-                        }
-                    }
-                }
+                F::Aggregate(function) => self.aggregate_of_frame(function, call, order, of, at)?,
             });
         }
         Ok(out)
+    }
+
+    /// The argument so many rows before or behind a row, or the default.
+    fn value_beside(
+        &self,
+        call: &WindowCall,
+        of: &Partition,
+        at: usize,
+        arguments: &[Value],
+    ) -> Result<Value> {
+        let count = of.rows.len();
+        let Some(by) = arguments[1].as_i64() else { return Ok(Value::Null) };
+        let back = (call.function == WindowFunction::Lag) == (by > 0);
+        let mut left = by.unsigned_abs();
+        let mut place = Some(at);
+        while let (Some(from), true) = (place, left > 0) {
+            place = if back { from.checked_sub(1) } else { Some(from + 1).filter(|p| *p < count) };
+            if let Some(to) = place
+                && !(call.ignore_nulls && self.evaluate(&call.arguments[0], &of.rows[to])?.is_null())
+            {
+                left -= 1;
+            }
+        }
+        match place {
+            Some(place) => self.evaluate(&call.arguments[0], &of.rows[place]),
+            None => Ok(arguments[2].clone()),
+        }
+    }
+
+    /// The argument in the first, the last or the nth row of the frame.
+    fn value_of_frame(
+        &self,
+        call: &WindowCall,
+        order: &[SortKey],
+        of: &Partition,
+        at: usize,
+        arguments: &[Value],
+    ) -> Result<Value> {
+        use WindowFunction as F;
+        let mut values = Vec::new();
+        for member in self.frame(call, order, of, at)? {
+            let value = self.evaluate(&call.arguments[0], &of.rows[member])?;
+            if !(call.ignore_nulls && value.is_null()) {
+                values.push(value);
+            }
+        }
+        let chosen = match &call.function {
+            F::FirstValue => values.first(),
+            F::LastValue => values.last(),
+            _ => match arguments[1].as_i64() {
+                None => None,
+                Some(n) if n <= 0 => {
+                    return Err(Error::new(
+                        SqlState::InvalidNthValueArgument,
+                        "argument of nth_value must be greater than zero",
+                    ));
+                }
+                Some(n) => values.get(n as usize - 1),
+            },
+        };
+        Ok(chosen.cloned().unwrap_or(Value::Null))
+    }
+
+    fn aggregate_of_frame(
+        &self,
+        function: &AggregateFunction,
+        call: &WindowCall,
+        order: &[SortKey],
+        of: &Partition,
+        at: usize,
+    ) -> Result<Value> {
+        let mut values = Vec::new();
+        let mut rows = 0;
+        for member in self.frame(call, order, of, at)? {
+            let member = &of.rows[member];
+            if let Some(filter) = &call.filter
+                && !self.is_true(filter, member)?
+            {
+                continue;
+            }
+            rows += 1;
+            if let Some(argument) = call.arguments.first() {
+                values.push(self.evaluate(argument, member)?);
+            }
+        }
+        values.retain(|v| !v.is_null());
+        match function {
+            AggregateFunction::CountStar => Ok(Value::I64(rows)),
+            function => {
+                let from = call.arguments.first().map_or(Type::Null, |a| a.ty);
+                finish(function, &values, from, call.ty)
+            }
+        }
     }
 
     /// The rows of a frame, in order.
@@ -245,4 +251,30 @@ impl Context<'_> {
         }
         Ok(members)
     }
+}
+
+/// The bucket of a row of `count`.
+fn ntile(buckets: Option<i64>, count: usize, at: usize) -> Result<Value> {
+    Ok(match buckets {
+        None => Value::Null,
+        Some(n) if n <= 0 => {
+            return Err(Error::new(
+                SqlState::InvalidNtileArgument,
+                "argument of ntile must be greater than zero",
+            ));
+        }
+        Some(n) => {
+            // Rows are dealt out bucket by bucket.
+            let (size, larger) = (count as i64 / n, count as i64 % n);
+            let (mut bucket, mut left) = (1, size + i64::from(larger > 0));
+            for _ in 0..at {
+                left -= 1;
+                if left == 0 {
+                    bucket += 1;
+                    left = size + i64::from(bucket <= larger);
+                }
+            }
+            Value::I64(bucket)
+        }
+    })
 }

@@ -7,23 +7,29 @@
 //! Locks: `state`, then the roster. `queries` on its own.
 
 use std::sync::atomic::{
-    AtomicU64,
+    AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use workorder::{Failure, QueryId};
 
 use crate::control::Ticker;
-use crate::foreman::Foreman;
-use crate::handle::{HELD_BY_LOAD, Query, lock};
+use crate::counters::Counters;
+use crate::handle::{HELD_BY_LOAD, Query};
 use crate::load::{Limits, LoadController, Request, Verdict};
+use crate::lock::lock;
 use crate::messages::Control;
-use crate::query::{Counters, QueryRun};
+use crate::overseer::Overseer;
+use crate::query::QueryRun;
 use crate::report::Stopped;
 
 /// The load controller hears of what queries hold this often, in nanoseconds.
 const LOOK_EVERY: u64 = 20_000_000;
+
+/// How often a query that is alone looks whether runs of a few rows have ended.
+const LOOK_FOR_UNADMITTED: Duration = Duration::from_millis(1);
 
 struct State {
     load: LoadController,
@@ -31,10 +37,25 @@ struct State {
     known: Vec<(Arc<Query>, Arc<Counters>)>,
 }
 
+/// How many queries that may have ended are kept before they are looked through.
+const BEGUN_MIN: usize = 32;
+
+/// Queries that have begun. Those that have ended are taken out when there are twice as many as there were left the last
+/// time: looking at each for every statement would read what other threads are writing.
+#[derive(Default)]
+struct Begun {
+    all: Vec<Weak<Query>>,
+    look_at: usize,
+}
+
 pub(crate) struct Admission {
     state: Mutex<State>,
-    queries: Mutex<Vec<Weak<Query>>>,
+    queries: Mutex<Begun>,
     next_look: AtomicU64,
+    /// Those in `known` that need the memory for themselves, for those who do not take the lock.
+    alone: AtomicUsize,
+    /// Runs of a few rows that go on without being known here.
+    unadmitted: AtomicUsize,
     /// Work orders that workers have told of.
     completed: AtomicU64,
     /// The messages in which they were told.
@@ -49,6 +70,8 @@ impl Admission {
             state: Mutex::new(state),
             queries: Mutex::default(),
             next_look: AtomicU64::new(LOOK_EVERY),
+            alone: AtomicUsize::new(0),
+            unadmitted: AtomicUsize::new(0),
             completed: AtomicU64::new(0),
             #[cfg(test)]
             told: AtomicU64::new(0),
@@ -76,31 +99,34 @@ impl Admission {
         (state.load.queued(), state.load.active(), state.known.len())
     }
 
-    pub(crate) fn set_limits(&self, foreman: &Foreman, change: impl FnOnce(&mut Limits)) {
+    pub(crate) fn set_limits(&self, now: u64, change: impl FnOnce(&mut Limits)) {
         let mut state = lock(&self.state);
         let mut limits = state.load.limits();
         change(&mut limits);
         state.load.set_limits(limits);
-        let verdicts = state.load.look(foreman.now());
+        let verdicts = state.load.look(now);
         state.carry_out(&verdicts);
     }
 
     /// Adds a query to those that `queries` and `query` find.
     pub(crate) fn register(&self, query: &Arc<Query>) {
         let mut queries = lock(&self.queries);
-        queries.retain(|query| query.strong_count() > 0);
-        debug_assert!(queries.iter().all(|known| known.as_ptr() != Arc::as_ptr(query)), "begun once");
-        queries.push(Arc::downgrade(query));
+        if queries.all.len() >= queries.look_at {
+            queries.all.retain(|query| query.strong_count() > 0);
+            queries.look_at = (2 * queries.all.len()).max(BEGUN_MIN);
+        }
+        debug_assert!(queries.all.iter().all(|known| known.as_ptr() != Arc::as_ptr(query)), "begun once");
+        queries.all.push(Arc::downgrade(query));
     }
 
     /// Those that have begun and not ended.
     pub(crate) fn queries(&self) -> Vec<Arc<Query>> {
-        lock(&self.queries).iter().filter_map(Weak::upgrade).collect()
+        lock(&self.queries).all.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The one of that number.
     pub(crate) fn query(&self, id: QueryId) -> Option<Arc<Query>> {
-        lock(&self.queries).iter().filter_map(Weak::upgrade).find(|query| query.id() == id)
+        lock(&self.queries).all.iter().filter_map(Weak::upgrade).find(|query| query.id() == id)
     }
 
     pub(crate) fn set_priority(&self, query: QueryId, priority: u32, now: u64) {
@@ -159,6 +185,7 @@ impl Admission {
         let mut state = lock(&self.state);
         debug_assert!(state.known.iter().all(|(known, _)| known.id() != query.id()), "known once");
         state.known.push((Arc::clone(query), Arc::clone(counters)));
+        self.count_alone(&state);
         let verdicts = state.load.arrive(request, now);
         state.load.set_paused(request.query, query.is_held());
         query.note_company(state.load.has_company(request.query));
@@ -171,9 +198,50 @@ impl Admission {
             let (known, _) = state.known.remove(at);
             // Its next run is judged anew.
             known.hold(HELD_BY_LOAD, false);
+            self.count_alone(&state);
         }
         let verdicts = state.load.leave(query.0, now);
         state.carry_out(&verdicts);
+    }
+
+    fn count_alone(&self, state: &State) {
+        let alone = state.known.iter().filter(|(query, _)| query.begins_anew()).count();
+        self.alone.store(alone, SeqCst);
+    }
+
+    /// Begins a run of a few rows that does not ask for admission; `false` while a query has the memory to itself, or waits
+    /// for it. Either that query sees the run and waits for its end, or the run sees the query.
+    pub(crate) fn begin_unadmitted(&self) -> bool {
+        self.unadmitted.fetch_add(1, SeqCst);
+        let begins = self.alone.load(SeqCst) == 0;
+        if !begins {
+            self.end_unadmitted();
+        }
+        begins
+    }
+
+    /// As `begin_unadmitted`, and ends when what is returned is dropped.
+    pub(crate) fn enter_unadmitted(&self) -> Option<Unadmitted<'_>> {
+        self.begin_unadmitted().then(|| Unadmitted(self))
+    }
+
+    /// Ends what `begin_unadmitted` began.
+    pub(crate) fn end_unadmitted(&self) {
+        let before = self.unadmitted.fetch_sub(1, SeqCst);
+        debug_assert!(before > 0, "more such runs end than began");
+    }
+
+    /// Waits, with the query counted among those alone, until no run of a few rows is under way.
+    fn wait_for_unadmitted(&self, run: &QueryRun, ticker: &Ticker<'_>) -> Result<(), Failure> {
+        while self.unadmitted.load(SeqCst) > 0 {
+            ticker.poll();
+            if let Some(reason) = run.cancel.reason() {
+                return Err(Box::new(Stopped { reason }));
+            }
+            // They are short, and wake nobody.
+            std::thread::sleep(LOOK_FOR_UNADMITTED);
+        }
+        Ok(())
     }
 
     /// Whether the load controller is to hear of what queries hold.
@@ -206,26 +274,31 @@ impl Admission {
     }
 
     /// Waits until the query is admitted; it leaves when what is returned is dropped.
-    pub(crate) fn enter<'a>(
-        &'a self,
-        foreman: &'a Arc<Foreman>,
+    pub(crate) fn enter(
+        &self,
+        overseer: Arc<dyn Overseer>,
         run: &QueryRun,
         ticker: &Ticker<'_>,
-    ) -> Result<Inside<'a>, Failure> {
+    ) -> Result<Inside, Failure> {
         let query = &run.query;
         query.queued.store(true, SeqCst);
         query.set_current_run(Some(&run.counters));
-        let inside = Inside { foreman, query: Arc::clone(query) };
+        let inside = Inside { overseer: Arc::clone(&overseer), query: Arc::clone(query) };
         // What the engine does for itself is not among the queries that can be named.
         match self.query(query.id()) {
-            Some(_) => foreman.tell(Control::Arrived(query.id())),
-            None => self.arrive(query, &run.counters, foreman.now()),
+            Some(_) => Arc::clone(&overseer).tell(Control::Arrived(query.id())),
+            None => self.arrive(query, &run.counters, overseer.now()),
         }
         loop {
             let key = run.counters.gate.key();
             // An admitted query that is stopped ends by itself.
             if run.counters.admitted.load(SeqCst) {
+                let waited = if query.begins_anew() { self.wait_for_unadmitted(run, ticker) } else { Ok(()) };
                 query.queued.store(false, SeqCst);
+                if let Err(stopped) = waited {
+                    query.set_current_run(None);
+                    return Err(stopped);
+                }
                 return Ok(inside);
             }
             ticker.poll();
@@ -235,20 +308,29 @@ impl Admission {
                 return Err(Box::new(Stopped { reason }));
             }
             run.counters.gate.sleep(key, Some(ticker.patience()));
-            self.look(foreman.now());
+            self.look(overseer.now());
         }
     }
 }
 
+/// A run of a few rows that did not ask for admission.
+pub(crate) struct Unadmitted<'a>(&'a Admission);
+
+impl Drop for Unadmitted<'_> {
+    fn drop(&mut self) {
+        self.0.end_unadmitted();
+    }
+}
+
 /// A query between admission and its end.
-pub(crate) struct Inside<'a> {
-    foreman: &'a Arc<Foreman>,
+pub(crate) struct Inside {
+    overseer: Arc<dyn Overseer>,
     query: Arc<Query>,
 }
 
-impl Drop for Inside<'_> {
+impl Drop for Inside {
     fn drop(&mut self) {
-        self.foreman.tell(Control::Left(self.query.id()));
+        Arc::clone(&self.overseer).tell(Control::Left(self.query.id()));
     }
 }
 
@@ -287,16 +369,23 @@ impl State {
     }
 }
 
-impl Foreman {
-    pub(crate) fn pause_changed(&self, query: QueryId, paused: bool) {
-        self.admission.set_paused(query, paused, self.now());
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    pub(crate) fn rows_flow(&self, query: QueryId) {
-        self.admission.set_exempt(query, self.now());
-    }
-
-    pub(crate) fn priority_changed(&self, query: QueryId, priority: u32) {
-        self.admission.set_priority(query, priority, self.now());
+    /// Either a run of a few rows is seen by the query that needs the memory for itself, or it sees that query.
+    #[test]
+    fn runs_of_a_few_rows_stand_back_from_a_query_that_is_alone() {
+        let admission = Admission::new(Limits { active_max: 4, memory: 1 << 30 });
+        let first = admission.enter_unadmitted().expect("nothing is alone");
+        admission.alone.store(1, SeqCst);
+        assert!(admission.enter_unadmitted().is_none());
+        assert!(!admission.begin_unadmitted());
+        assert_eq!(admission.unadmitted.load(SeqCst), 1, "the first is still waited for");
+        drop(first);
+        assert_eq!(admission.unadmitted.load(SeqCst), 0);
+        admission.alone.store(0, SeqCst);
+        assert!(admission.begin_unadmitted());
+        admission.end_unadmitted();
     }
 }

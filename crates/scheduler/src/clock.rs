@@ -1,7 +1,10 @@
 //! The scheduler's clock: nanoseconds since it was made. The simulator sets its own.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How often a waiting caller polls its cancel token: raising the token does not wake the caller.
+pub(crate) const POLL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(crate) enum Clock {

@@ -15,16 +15,15 @@ use std::time::{Duration, Instant};
 use sync::CancelToken;
 use workorder::QueryId;
 
-use crate::foreman::Foreman;
+use crate::clock::POLL;
+use crate::counters::{Counters, MANY, Progress};
 use crate::handle::Query;
-use crate::query::{Counters, MANY};
+use crate::operator_status::{OperatorStatus, statuses};
+use crate::overseer::Overseer;
 use crate::report::RunRecord;
-use crate::view::{OperatorStatus, statuses};
 
 /// Half of the 20 ms that a tick may be late.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
-/// How often a waiting caller polls its cancel token: raising the token does not wake the caller.
-pub(crate) const POLL: Duration = Duration::from_millis(20);
 
 type Tick = dyn Fn() -> ControlFlow<()> + Send + Sync;
 
@@ -35,9 +34,10 @@ pub struct QueryControl {
     tick: Option<Box<Tick>>,
     pausable: bool,
     query: Option<Arc<Query>>,
+    short: bool,
     recorded: bool,
     record: Mutex<Option<RunRecord>>,
-    run: Mutex<Option<(Arc<Counters>, Weak<Foreman>)>>,
+    run: Mutex<Option<(Arc<Counters>, Weak<dyn Overseer>)>>,
 }
 
 impl fmt::Debug for QueryControl {
@@ -82,6 +82,18 @@ impl QueryControl {
         self
     }
 
+    /// Says that the run is short: its calling thread does all of it, in a place of its own but without waiting to be
+    /// admitted, and no other thread hears of it. For runs that take no longer and hold no more than what is told about
+    /// them would; they are admitted as others are while all places are taken.
+    pub fn short(mut self) -> Self {
+        self.short = true;
+        self
+    }
+
+    pub(crate) fn is_short(&self) -> bool {
+        self.short
+    }
+
     /// Keeps what its work orders do; see [`QueryControl::take_record`].
     pub fn recorded(mut self) -> Self {
         self.recorded = true;
@@ -108,10 +120,10 @@ impl QueryControl {
     /// Wakes the run's sleeping threads: work that was paused may be claimable again.
     pub fn resume(&self) {
         let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((counters, foreman)) = run {
+        if let Some((counters, overseer)) = run {
             counters.gate.notify(1);
-            if let Some(foreman) = foreman.upgrade() {
-                foreman.wake(MANY);
+            if let Some(overseer) = overseer.upgrade() {
+                overseer.wake(MANY);
             }
         }
     }
@@ -134,38 +146,9 @@ impl QueryControl {
         run.map_or_else(Vec::new, |(counters, _)| statuses(query, &counters))
     }
 
-    pub(crate) fn attach(&self, counters: &Arc<Counters>, foreman: &Arc<Foreman>) {
-        let run = (Arc::clone(counters), Arc::downgrade(foreman));
+    pub(crate) fn attach(&self, counters: &Arc<Counters>, overseer: Weak<dyn Overseer>) {
+        let run = (Arc::clone(counters), overseer);
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
-    }
-}
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Segments in all.
-    pub segments: u64,
-    /// Segments finished.
-    pub segments_finished: u64,
-    /// Executions so far.
-    pub orders: u64,
-    /// Rows counted so far, over all segments.
-    pub rows: u64,
-    /// Units executed so far in segments whose number of units is known.
-    pub units_done: u64,
-    /// Units in all of those.
-    pub units_total: u64,
-}
-
-impl Progress {
-    /// The finished part, between 0 and 1: segments finished, and the known part of those that run.
-    pub fn fraction(&self) -> f64 {
-        if self.segments == 0 {
-            return 0.0;
-        }
-        let units = self.units_done as f64 / self.units_total.max(1) as f64;
-        let segments = self.segments_finished as f64 / self.segments as f64;
-        (segments + (1.0 - segments) * units / self.segments as f64).clamp(0.0, 1.0)
     }
 }
 

@@ -37,13 +37,15 @@ use crate::activity::WorkerActivity;
 use crate::admission::Admission;
 use crate::clock::Clock;
 use crate::control::Ticker;
-use crate::handle::{Query, QuerySpec, lock};
+use crate::counters::Counters;
+use crate::handle::{Query, QuerySpec};
 use crate::load::Limits;
+use crate::lock::lock;
 use crate::messages::{Control, Mailbox};
 use crate::nodes::{NodeOfThread, NodeScheduling, Nodes};
 use crate::open::OpenQueries;
 use crate::policy::{HighestPriorityFirst, POLICIES, Policy};
-use crate::query::{Counters, QueryRun};
+use crate::query::QueryRun;
 use crate::report::{QueryReport, Stopped};
 use crate::roster::Roster;
 use crate::worker::{Break, Worker, enclosing_place};
@@ -214,20 +216,30 @@ impl Scheduler {
         }
         let foreman = &self.foreman;
         let query = control.query().cloned().unwrap_or_else(|| foreman.new_query(QuerySpec::default()));
-        let run = Arc::new(QueryRun::new(query, dag, control, Arc::clone(foreman))?);
-        control.attach(&run.counters, foreman);
+        let run = Arc::new(QueryRun::new(query, dag, control, foreman.clone())?);
+        let overseer = Arc::downgrade(foreman);
+        control.attach(&run.counters, overseer);
         run.query.reset_memory();
         let ticker = Ticker::new(control);
         let enclosing = enclosing_place(foreman);
         if enclosing.is_none() {
             run.query.no_rows_flow();
         }
+        let mut queued = foreman.now();
+        let short = enclosing.is_none() && run.alone && !run.query.begins_anew();
+        let opened = short.then(|| foreman.work_alone(&run, &ticker)).flatten();
+        // What is left of a short run, which was held, is admitted like any other.
         let _inside = match enclosing {
-            None => Some(foreman.admission.enter(foreman, &run, &ticker)?),
-            Some(_) => None,
+            None if opened.is_none() || !run.ended() => {
+                let inside = foreman.admission.enter(foreman.clone(), &run, &ticker)?;
+                if opened.is_none() {
+                    queued = foreman.now();
+                }
+                Some(inside)
+            }
+            _ => None,
         };
-        let queued = foreman.now();
-        let claimable = run.open_roots();
+        let claimable = opened.unwrap_or_else(|| run.open_roots());
         if !run.ended() {
             foreman.add(&run);
             run.happened(claimable.saturating_sub(1));
@@ -317,14 +329,15 @@ impl Foreman {
     pub(crate) fn new_query(self: &Arc<Self>, spec: QuerySpec) -> Arc<Query> {
         static NEXT_QUERY: AtomicU64 = AtomicU64::new(1);
         let id = QueryId(NEXT_QUERY.fetch_add(1, Relaxed));
-        Arc::new(Query::new(id, spec, self, self.now()))
+        let overseer = Arc::downgrade(self);
+        Arc::new(Query::new(id, spec, overseer, &self.open, self.now()))
     }
 
     pub(crate) fn set_workers(self: &Arc<Self>, workers: usize) {
         let (before, workers) = (self.worker_slots.limit(), workers.clamp(1, WORKERS_MAX));
         self.worker_slots.set_limit(workers);
         // A limit that was set explicitly stays.
-        self.admission.set_limits(self, |limits| {
+        self.admission.set_limits(self.now(), |limits| {
             if limits.active_max == ACTIVE_PER_WORKER * before {
                 limits.active_max = ACTIVE_PER_WORKER * workers;
             }
@@ -413,6 +426,26 @@ impl Foreman {
         }
     }
 
+    /// The caller does a short run in a place of its own, and nobody else hears of it. Gives what `open_roots` does, or
+    /// `None` where no place is free or a query needs the memory for itself; the run has ended then, unless its query is held.
+    fn work_alone(self: &Arc<Self>, run: &Arc<QueryRun>, ticker: &Ticker<'_>) -> Option<usize> {
+        let unadmitted = self.admission.enter_unadmitted()?;
+        let place = self.worker_slots.take()?;
+        run.query.set_current_run(Some(&run.counters));
+        // Others may have the memory that it lacks, and are not asked about: it then begins anew, and is admitted.
+        run.query.note_company(true);
+        let claimable = run.open_roots();
+        let worker = Worker { foreman: self, place, own: Some(run), ticker: Some(ticker), alone: true };
+        worker.work();
+        self.leave(place);
+        drop(unadmitted);
+        if self.active() > 0 {
+            // Threads of others may have seen no free place meanwhile. (The run itself is not on the roster.)
+            self.pass_on();
+        }
+        Some(claimable)
+    }
+
     /// The caller's part in giving back what a query holds that is held.
     fn put_away(&self, run: &QueryRun, ticker: &Ticker<'_>) {
         if run.query.is_held() {
@@ -484,6 +517,21 @@ impl Foreman {
     pub(crate) fn leave(&self, place: WorkerId) {
         self.worker_slots.leave(place);
         self.offer_place();
+    }
+
+    /// Whether a caller waits for a place.
+    pub(crate) fn is_place_wanted(&self) -> bool {
+        self.wanting.load(Relaxed) > 0
+    }
+
+    /// Whether a caller waits for one whose query does not come after this one.
+    pub(crate) fn is_place_wanted_beside(&self, own: &QueryRun) -> bool {
+        let roster = self.lock_roster();
+        let tier = |query: &QueryRun| roster.enforcer.tier(query.query.priority());
+        let least = tier(own);
+        roster.runs().iter().any(|query| {
+            query.id != own.id && query.counters.wants_place.load(SeqCst) && tier(query) >= least
+        })
     }
 
     /// A caller that waits for a place tries again.

@@ -17,17 +17,18 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use sync::CancelToken;
 use workorder::{QueryId, WORKERS_MAX};
 
-use crate::foreman::Foreman;
+use crate::counters::{Counters, MANY};
 use crate::learning::ORDER_NANOSECONDS_UNKNOWN;
+use crate::lock::lock;
 use crate::messages::Control;
 use crate::open::OpenQueries;
+use crate::overseer::Overseer;
 use crate::policy::{PRIORITY_DEFAULT, PRIORITY_MAX};
-use crate::query::{Counters, MANY};
 
 /// Bits of `Query::held`.
 pub(crate) const HELD_BY_USER: u8 = 1;
@@ -110,7 +111,7 @@ pub enum QueryState {
     Planning,
     /// It waits to be admitted.
     Queued,
-    /// Its work orders are executed.
+    /// Its work orders are executed, or its own thread computes its rows without any.
     Running,
     /// PAUSE QUERY holds it.
     Paused,
@@ -165,9 +166,11 @@ pub struct Query {
     memory: AtomicI64,
     memory_peak: AtomicI64,
     pub(crate) queued: AtomicBool,
+    /// Its rows are computed on its own thread, without work orders.
+    evaluates: AtomicBool,
     /// Counters of the run that is with the scheduler.
     run: Mutex<Option<Arc<Counters>>>,
-    foreman: Weak<Foreman>,
+    overseer: Weak<dyn Overseer>,
     /// The foreman's.
     open: Arc<OpenQueries>,
 }
@@ -190,10 +193,16 @@ impl fmt::Debug for Query {
 }
 
 impl Query {
-    pub(crate) fn new(id: QueryId, spec: QuerySpec, foreman: &Arc<Foreman>, begun: u64) -> Self {
+    pub(crate) fn new(
+        id: QueryId,
+        spec: QuerySpec,
+        overseer: Weak<dyn Overseer>,
+        open: &Arc<OpenQueries>,
+        begun: u64,
+    ) -> Self {
         let priority = spec.priority.min(PRIORITY_MAX);
-        foreman.open.add(priority);
-        foreman.open.wakes(begun);
+        open.add(priority);
+        open.wakes(begun);
         Query {
             id,
             account: spec.account.unwrap_or_default(),
@@ -218,9 +227,10 @@ impl Query {
             memory: AtomicI64::new(0),
             memory_peak: AtomicI64::new(0),
             queued: AtomicBool::new(false),
+            evaluates: AtomicBool::new(false),
             run: Mutex::new(None),
-            foreman: Arc::downgrade(foreman),
-            open: Arc::clone(&foreman.open),
+            overseer,
+            open: Arc::clone(open),
         }
     }
 
@@ -266,8 +276,8 @@ impl Query {
 
     /// Sends a request about it to the foreman as a message; it is done when this returns.
     fn tell(&self, control: Control) {
-        match self.foreman.upgrade() {
-            Some(foreman) => foreman.tell(control),
+        match self.overseer.upgrade() {
+            Some(overseer) => overseer.tell(control),
             None => self.obey(control),
         }
     }
@@ -286,8 +296,8 @@ impl Query {
             }
             Control::Priority(_, priority) => {
                 self.open.change(&self.priority, priority);
-                if let Some(foreman) = self.foreman.upgrade() {
-                    foreman.priority_changed(self.id, priority);
+                if let Some(overseer) = self.overseer.upgrade() {
+                    overseer.priority_changed(self.id, priority);
                 }
             }
             Control::WorkersMax(_, workers) => {
@@ -336,6 +346,11 @@ impl Query {
         self.had_company() && self.alone.fetch_add(1, SeqCst) < ALONE_MAX
     }
 
+    /// Whether its runs begin anew, others having had the memory that it needed.
+    pub fn begins_anew(&self) -> bool {
+        self.aloneness() > 0
+    }
+
     /// 0: together with others; 1: together with small ones; 2: strictly alone.
     pub(crate) fn aloneness(&self) -> u8 {
         self.alone.load(SeqCst)
@@ -359,6 +374,20 @@ impl Query {
     pub(crate) fn charge(&self, nanoseconds: u64) {
         self.charged.fetch_add(nanoseconds, Relaxed);
         self.account.charged.fetch_add(nanoseconds, Relaxed);
+    }
+
+    /// Its rows are computed on the calling thread, without work orders and admission: it is seen to run until what is
+    /// returned is dropped. `None`: it is to be admitted, since it begins anew, or another query needs the memory for itself.
+    pub fn evaluate(&self) -> Option<Evaluating<'_>> {
+        let overseer = self.overseer.upgrade()?;
+        if self.begins_anew() || !overseer.begin_unadmitted() {
+            return None;
+        }
+        self.evaluates.store(true, Relaxed);
+        // Others may have the memory that it lacks, and are not asked about.
+        self.note_company(true);
+        self.reset_memory();
+        Some(Evaluating { query: self, overseer })
     }
 
     /// Nanoseconds charged: planning and work orders.
@@ -422,8 +451,8 @@ impl Query {
     }
 
     fn tell_pause(&self, paused: bool) {
-        if let Some(foreman) = self.foreman.upgrade() {
-            foreman.pause_changed(self.id, paused);
+        if let Some(overseer) = self.overseer.upgrade() {
+            overseer.pause_changed(self.id, paused);
         }
     }
 
@@ -437,8 +466,8 @@ impl Query {
             // Held again, it has other states to put away.
             run.put_away.store(false, SeqCst);
         }
-        if let Some(foreman) = self.foreman.upgrade() {
-            foreman.recount();
+        if let Some(overseer) = self.overseer.upgrade() {
+            overseer.recount();
         }
         self.stir();
     }
@@ -454,8 +483,8 @@ impl Query {
         if self.flows.swap(true, SeqCst) {
             return;
         }
-        if let Some(foreman) = self.foreman.upgrade() {
-            foreman.rows_flow(self.id);
+        if let Some(overseer) = self.overseer.upgrade() {
+            overseer.rows_flow(self.id);
         }
     }
 
@@ -471,7 +500,7 @@ impl Query {
 
     /// Whether its work orders stand still. One relaxed load.
     #[inline]
-    pub(crate) fn is_held(&self) -> bool {
+    pub fn is_held(&self) -> bool {
         self.held.load(Relaxed) != 0
     }
 
@@ -480,8 +509,8 @@ impl Query {
         let run = self.current_run();
         if let Some(run) = run {
             run.gate.notify(MANY);
-            if let Some(foreman) = self.foreman.upgrade() {
-                foreman.wake(MANY);
+            if let Some(overseer) = self.overseer.upgrade() {
+                overseer.wake(MANY);
             }
         }
     }
@@ -504,7 +533,7 @@ impl Query {
             QueryState::Queued
         } else if held & HELD_BY_LOAD != 0 {
             QueryState::Suspended
-        } else if lock(&self.run).is_some() {
+        } else if self.evaluates.load(Relaxed) || lock(&self.run).is_some() {
             QueryState::Running
         } else {
             QueryState::Planning
@@ -535,7 +564,23 @@ impl Query {
     }
 }
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What the mutexes here protect is put in and taken out whole.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// A query whose rows are computed without work orders; see [`Query::evaluate`].
+pub struct Evaluating<'a> {
+    query: &'a Query,
+    overseer: Arc<dyn Overseer>,
+}
+
+impl Evaluating<'_> {
+    /// They were: charges the time, and tells the bytes that the thread has taken for them.
+    pub fn done(self, nanoseconds: u64, grown: i64) {
+        self.query.charge(nanoseconds);
+        self.query.grow(grown);
+    }
+}
+
+impl Drop for Evaluating<'_> {
+    fn drop(&mut self) {
+        self.query.evaluates.store(false, Relaxed);
+        self.overseer.end_unadmitted();
+    }
 }

@@ -35,17 +35,22 @@
 
 mod activity;
 mod admission;
+mod attending;
 mod clock;
 mod control;
+mod counters;
 mod enforcer;
 mod foreman;
 mod handle;
 mod learning;
 mod lifecycle;
 mod load;
+mod lock;
 mod messages;
 mod nodes;
 mod open;
+mod operator_status;
+mod overseer;
 mod policy;
 mod query;
 mod recorder;
@@ -58,13 +63,15 @@ mod worker;
 mod worker_slots;
 
 pub use activity::WorkerStatus;
-pub use control::{Progress, QueryControl};
+pub use control::QueryControl;
+pub use counters::Progress;
 pub use foreman::{Placement, Scheduler, ThreadBytes};
-pub use handle::{Account, Query, QuerySpec, QueryState};
+pub use handle::{Account, Evaluating, Query, QuerySpec, QueryState};
 pub use nodes::{NodeOfThread, NodeScheduling};
+pub use operator_status::{OperatorState, OperatorStatus};
 pub use policy::{
     Fair, HighestPriorityFirst, POLICIES, PRIORITY_DEFAULT, PRIORITY_MAX, Policy, Proportional, Standing,
     policy,
 };
 pub use report::{MemoryExceeded, Panicked, QueryReport, RunRecord, SegmentReport, Stalled, Stopped};
-pub use view::{OperatorState, OperatorStatus, QueryStatus};
+pub use view::QueryStatus;

@@ -15,23 +15,16 @@
 //! Not on the bus is what every work order does (claims, the counters of its query): `docs/internals/bus.md` has the
 //! reasons with their nanoseconds. Nor is a `CancelToken`, which a signal handler may raise.
 //!
-//! Locks: the mailbox before the admission's and the roster's.
+//! The foreman's part is in `attending.rs`. Locks: the mailbox before the admission's and the roster's.
 
 use std::sync::{Arc, Mutex};
 
-use bus::{
-    Address, Bus, BusOptions, ClientId, Message, MessageType, Priority, ReceiveOptions, Received, Role,
-    SendOptions,
-};
+use bus::{Address, Bus, BusOptions, ClientId, Message, MessageType, Priority, Received, Role, SendOptions};
 use workorder::QueryId;
-
-use crate::foreman::Foreman;
-use crate::handle::lock;
-use crate::policy::{POLICIES, policy};
 
 const CONTROL: MessageType = MessageType(1);
 /// Messages taken at a time.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 /// A message to the foreman.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +50,7 @@ pub(crate) enum Control {
 
 impl Control {
     /// The query that it is about, if it is about one.
-    fn query(self) -> Option<QueryId> {
+    pub(crate) fn query(self) -> Option<QueryId> {
         match self {
             Control::Cancel(query)
             | Control::Pause(query)
@@ -103,7 +96,7 @@ impl Control {
     }
 
     /// `None`: no message of this crate's.
-    fn decoded(bytes: &[u8]) -> Option<Control> {
+    pub(crate) fn decoded(bytes: &[u8]) -> Option<Control> {
         let (kind, rest) = bytes.split_first()?;
         let (query, value) = rest.split_at_checked(8)?;
         let query = QueryId(u64::from_le_bytes(query.try_into().ok()?));
@@ -130,11 +123,11 @@ impl Control {
 /// The bus with its two ends: all sessions are one sender, since the foreman does not tell them apart.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    bus: Arc<dyn Bus>,
+    pub(crate) bus: Arc<dyn Bus>,
     sessions: ClientId,
-    foreman: ClientId,
+    pub(crate) foreman: ClientId,
     /// A batch of messages; its lock lets one thread attend at a time.
-    received: Mutex<Vec<Received>>,
+    pub(crate) received: Mutex<Vec<Received>>,
 }
 
 impl Mailbox {
@@ -147,69 +140,17 @@ impl Mailbox {
         Some(Mailbox { bus, sessions, foreman, received: Mutex::default() })
     }
 
-    fn send(&self, control: Control) -> bool {
+    pub(crate) fn send(&self, control: Control) -> bool {
         let options = SendOptions { priority: control.priority(), ..SendOptions::default() };
         let message = Message::new(CONTROL, &control.encoded());
         self.bus.send(self.sessions, Address::Clients(&[self.foreman]), &[message], &options).is_ok()
     }
 }
 
-impl Foreman {
-    /// Sends a message, and returns when it was carried out.
-    pub(crate) fn tell(self: &Arc<Self>, control: Control) {
-        match &self.mailbox {
-            Some(mailbox) if mailbox.send(control) => self.attend(mailbox),
-            _ => self.carry_out(control),
-        }
-    }
-
-    fn attend(self: &Arc<Self>, mailbox: &Mailbox) {
-        let options = ReceiveOptions::batch(BATCH).deleting();
-        let mut received = lock(&mailbox.received);
-        loop {
-            received.clear();
-            if !matches!(mailbox.bus.receive(mailbox.foreman, &options, &mut received), Ok(1..)) {
-                return;
-            }
-            for control in received.iter().filter_map(|message| Control::decoded(&message.body)) {
-                self.carry_out(control);
-            }
-        }
-    }
-
-    fn carry_out(self: &Arc<Self>, control: Control) {
-        match control {
-            Control::Arrived(id) => return self.admission.admit(id, self.now()),
-            Control::Left(id) => return self.admission.leave(id, self.now()),
-            _ => {}
-        }
-        if let Some(id) = control.query() {
-            // One that has ended meanwhile needs nothing.
-            if let Some(query) = self.admission.query(id) {
-                query.obey(control);
-            }
-            return;
-        }
-        match control {
-            Control::Policy(at) => {
-                let named = usize::try_from(at).ok().and_then(|at| POLICIES.get(at));
-                if let Some(policy) = named.and_then(|name| policy(name)) {
-                    self.apply_policy(policy);
-                }
-            }
-            Control::Workers(workers) => self.set_workers(workers as usize),
-            Control::ActiveQueriesMax(queries) => {
-                self.admission.set_limits(self, |limits| limits.active_max = queries as usize);
-            }
-            Control::Memory(bytes) => self.admission.set_limits(self, |limits| limits.memory = bytes),
-            Control::Completed(orders) => self.admission.completed(orders, self.now()),
-            _ => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use bus::ReceiveOptions;
+
     use super::*;
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use workorder::Near;
 
-use crate::control::POLL;
+use crate::clock::POLL;
 
 /// Nanoseconds that work without a near worker is left under strict scheduling: as long as a caller sleeps at most.
 pub(crate) const LEFT_BEHIND: u64 = POLL.as_nanos() as u64;

@@ -29,99 +29,19 @@ use workorder::{
     WorkContext, WorkOrder, WorkerId,
 };
 
+use crate::QueryControl;
 use crate::control::Ticker;
-use crate::foreman::Foreman;
-use crate::handle::{Query, lock};
-use crate::learning::SegmentModel;
+use crate::counters::{Counters, MANY, SegmentCounters};
+use crate::handle::Query;
 use crate::lifecycle::Lifecycle;
+use crate::lock::lock;
 use crate::nodes::LEFT_BEHIND;
+use crate::overseer::Overseer;
 use crate::recorder::Recorder;
 use crate::report::{Panicked, QueryReport, RunRecord, SegmentReport, Stalled, Stopped};
-use crate::{Progress, QueryControl};
 
 /// No segment was fed lately.
 const NOT_FED: u32 = u32::MAX;
-/// More orders than any machine has workers.
-pub(crate) const MANY: usize = 1 << 20;
-
-/// What outlives the query's segments: counters, and the gate where its caller waits.
-pub(crate) struct Counters {
-    /// Threads, the caller not counted, that may hold a reference to the query.
-    pub(crate) visitors: AtomicUsize,
-    pub(crate) gate: Gate,
-    /// The caller sleeps because no place was free.
-    pub(crate) wants_place: AtomicBool,
-    /// A place that was given to the caller, plus one; 0: none.
-    granted: AtomicU32,
-    /// The query is off the list, and its caller waits for the last visitor.
-    pub(crate) closing: AtomicBool,
-    /// What can be put away since the query is held was, or is being so.
-    pub(crate) put_away: AtomicBool,
-    /// The load controller has let it in.
-    pub(crate) admitted: AtomicBool,
-    finished: AtomicUsize,
-    /// Nanoseconds of the scheduler's clock.
-    pub(crate) begun: u64,
-    pub(crate) segments: Box<[SegmentCounters]>,
-}
-
-#[derive(Default)]
-pub(crate) struct SegmentCounters {
-    pub(crate) name: String,
-    pub(crate) orders: AtomicU64,
-    pub(crate) running: AtomicUsize,
-    pub(crate) units_done: AtomicU64,
-    pub(crate) units_total: AtomicU64,
-    pub(crate) rows: AtomicU64,
-    pub(crate) bytes: AtomicU64,
-    pub(crate) busy_nanoseconds: AtomicU64,
-    /// After the start of the run, and never 0 once it happened.
-    pub(crate) started_nanoseconds: AtomicU64,
-    pub(crate) finished_nanoseconds: AtomicU64,
-    pub(crate) model: SegmentModel,
-}
-
-impl Counters {
-    /// Gives the caller a place; false when it has been given one already.
-    pub(crate) fn grant_place(&self, place: WorkerId) -> bool {
-        debug_assert!((place.0 as usize) < workorder::WORKERS_MAX, "place {}", place.0);
-        self.granted.compare_exchange(0, place.0 + 1, SeqCst, SeqCst).is_ok()
-    }
-
-    /// Takes the place that was given to the caller.
-    pub(crate) fn granted_place(&self) -> Option<WorkerId> {
-        self.granted.swap(0, SeqCst).checked_sub(1).map(WorkerId)
-    }
-
-    pub(crate) fn progress(&self) -> Progress {
-        let mut progress = Progress {
-            segments: self.segments.len() as u64,
-            segments_finished: self.finished.load(Relaxed) as u64,
-            ..Progress::default()
-        };
-        for segment in &self.segments {
-            let total = segment.units_total.load(Relaxed);
-            progress.orders += segment.orders.load(Relaxed);
-            progress.rows += segment.rows.load(Relaxed);
-            progress.units_total += total;
-            progress.units_done += segment.units_done.load(Relaxed).min(total);
-        }
-        progress
-    }
-
-    /// What the work orders still to come will add, as far as the learning agent knows: nanoseconds of one worker, and bytes.
-    pub(crate) fn forecast(&self) -> (u64, u64) {
-        let (mut nanoseconds, mut bytes) = (0u64, 0u64);
-        for segment in &self.segments {
-            let left = segment.units_total.load(Relaxed).saturating_sub(segment.units_done.load(Relaxed));
-            if left > 0 && segment.finished_nanoseconds.load(Relaxed) == 0 {
-                nanoseconds = nanoseconds.saturating_add(segment.model.nanoseconds_of(left).unwrap_or(0));
-                bytes = bytes.saturating_add(segment.model.bytes_of(left));
-            }
-        }
-        (nanoseconds, bytes)
-    }
-}
 
 /// What was measured of one execution.
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,6 +52,8 @@ pub(crate) struct Measured {
     pub bytes: u64,
     /// Its time, without the time it stood still while its query was held.
     pub nanoseconds: u64,
+    /// The part of them that its query was charged while it ran.
+    pub charged: u64,
     /// Bytes that the executing thread took and did not give back.
     pub grown: i64,
     /// The memory node that it ran on, where there are several.
@@ -187,13 +109,15 @@ pub(crate) struct QueryRun {
     pub(crate) query: Arc<Query>,
     pub(crate) cancel: CancelToken,
     pub(crate) counters: Arc<Counters>,
-    foreman: Arc<Foreman>,
+    overseer: Arc<dyn Overseer>,
     segments: Vec<SegmentState>,
     /// Consumers before producers: what is nearest to the result, and hottest, goes first.
     scan: Vec<u32>,
     last_fed: AtomicU32,
     continuations: Mutex<Vec<Continuation>>,
     continuations_left: AtomicUsize,
+    /// Its caller alone works for it: nobody is woken when there is work.
+    pub(crate) alone: bool,
     /// Its orders may wait for the reader of its result: only pool threads and its own caller execute them.
     pub(crate) pausable: bool,
     /// Orders claimed so far, and claims put off.
@@ -211,9 +135,9 @@ impl QueryRun {
         query: Arc<Query>,
         dag: Dag,
         control: &QueryControl,
-        foreman: Arc<Foreman>,
+        overseer: Arc<dyn Overseer>,
     ) -> Result<Self, Failure> {
-        let begun = foreman.now();
+        let begun = overseer.now();
         let mut scan: Vec<u32> = dag.topological_order()?.into_iter().map(|id| id.0).collect();
         scan.reverse();
         let mut segments: Vec<SegmentState> = dag
@@ -261,10 +185,11 @@ impl QueryRun {
             id: query.id(),
             query,
             cancel: control.cancel_token().clone(),
+            alone: control.is_short() && !control.is_pausable(),
             pausable: control.is_pausable(),
-            recorder: control.is_recorded().then(|| Recorder::new(foreman.worker_slots.limit())),
+            recorder: control.is_recorded().then(|| Recorder::new(overseer.workers())),
             counters,
-            foreman,
+            overseer,
             segments,
             scan,
             last_fed: AtomicU32::new(NOT_FED),
@@ -280,7 +205,7 @@ impl QueryRun {
     /// Starts the segments that wait for nothing; returns how many orders they may have. Called
     /// once, before any other thread knows of the query.
     pub(crate) fn open_roots(&self) -> usize {
-        self.last_claimed.store(self.foreman.now(), Relaxed);
+        self.last_claimed.store(self.overseer.now(), Relaxed);
         let is_root = |id: &u32| self.segments[*id as usize].blocking_left.load(SeqCst) == 0;
         let roots = self.scan.iter().rev().copied().filter(is_root);
         roots.fold(0, |claimable: usize, id| claimable.saturating_add(self.open(id)))
@@ -311,7 +236,7 @@ impl QueryRun {
         if !near.strict {
             return order;
         }
-        let now = self.foreman.now();
+        let now = self.overseer.now();
         match order {
             Some(order) => {
                 self.last_claimed.store(now, Relaxed);
@@ -428,19 +353,19 @@ impl QueryRun {
         order: WorkOrder,
         worker: WorkerId,
         rows_and_bytes: impl Fn() -> (u64, u64),
-        meanwhile: impl Fn() -> (u64, u64, i64),
+        meanwhile: impl Fn() -> (u64, u64, i64, u64),
         execute: impl FnOnce(&dyn Segment) -> Result<Outcome, Failure>,
     ) -> OrderRecord {
         let counters = &self.counters.segments[order.segment.index()];
         counters.running.fetch_add(1, Relaxed);
-        let held_before = self.foreman.thread_bytes();
+        let held_before = self.overseer.thread_bytes();
         let started = self.now();
         let outcome =
             self.guard_long(order.segment.0, || execute(&*self.segments[order.segment.index()].segment));
         let ended = self.now();
-        let (held, waited, told) = meanwhile();
+        let (held, waited, told, charged) = meanwhile();
         let nanoseconds = ended.saturating_sub(started).saturating_sub(held);
-        let grown = self.foreman.thread_bytes() - held_before - told;
+        let grown = self.overseer.thread_bytes() - held_before - told;
         let running = counters.running.fetch_sub(1, Relaxed);
         debug_assert_ne!(running, 0, "an order ends that did not begin");
         debug_assert!(!self.segments[order.segment.index()].life.is_finished(), "finished while orders run");
@@ -450,8 +375,8 @@ impl QueryRun {
             Some(Outcome::Continue(rest)) => rest.units(),
             _ => 0,
         };
-        let node = self.foreman.nodes.near().own();
-        self.complete(order, worker, outcome, Measured { rows, bytes, nanoseconds, grown, node });
+        let node = self.overseer.node();
+        self.complete(order, worker, outcome, Measured { rows, bytes, nanoseconds, charged, grown, node });
         OrderRecord {
             segment: order.segment,
             worker,
@@ -476,10 +401,10 @@ impl QueryRun {
         outcome: Option<Outcome>,
         measured: Measured,
     ) {
-        let Measured { rows, bytes, nanoseconds, grown, node } = measured;
+        let Measured { rows, bytes, nanoseconds, charged, grown, node } = measured;
         let id = order.segment.0;
         let state = &self.segments[order.segment.index()];
-        self.query.charge(nanoseconds);
+        self.query.charge(nanoseconds.saturating_sub(charged));
         self.query.grow(grown);
         let Some(outcome) = outcome else { return };
         if self.stopped() {
@@ -527,11 +452,18 @@ impl QueryRun {
         }
     }
 
-    /// The longest order of the segments that are open, as far as is known.
+    /// The longest order of the segments that are open, as far as is known. Where none has ended yet, one that runs is
+    /// known to take as long as it has.
     pub(crate) fn longest_open_order(&self) -> u64 {
         let open =
             self.segments.iter().zip(&self.counters.segments).filter(|(state, _)| state.life.is_open());
-        open.map(|(_, counters)| counters.model.longest_nanoseconds()).max().unwrap_or(0)
+        let longest = |counters: &SegmentCounters| match counters.model.longest_nanoseconds() {
+            0 if counters.running.load(Relaxed) > 0 => {
+                self.now().saturating_sub(counters.started_nanoseconds.load(Relaxed))
+            }
+            known => known,
+        };
+        open.map(|(_, counters)| longest(counters)).max().unwrap_or(0)
     }
 
     /// `count` units became ready for the streaming consumers of `producer`.
@@ -630,7 +562,7 @@ impl QueryRun {
 
     /// Nanoseconds since the run began.
     fn now(&self) -> u64 {
-        self.foreman.now().saturating_sub(self.counters.begun)
+        self.overseer.now().saturating_sub(self.counters.begun)
     }
 
     /// Starts a segment whose blocking producers are finished; returns how many orders it may have.
@@ -710,8 +642,12 @@ impl QueryRun {
     /// Something may be claimable: threads about to sleep look again, and up to `hands`
     /// sleepers wake, the caller first.
     pub(crate) fn happened(&self, hands: usize) {
+        if self.alone {
+            self.counters.gate.notify(hands.min(1));
+            return;
+        }
         let caller = self.counters.gate.notify(hands.min(1));
-        self.foreman.wake(hands - usize::from(caller));
+        Arc::clone(&self.overseer).wake(hands - usize::from(caller));
     }
 
     /// As `guard`, for what may take long: loops deep inside ask for the query's signal.

@@ -140,6 +140,11 @@ impl Foreman {
         if self.active() <= usize::from(leaver.ended()) {
             return;
         }
+        self.pass_on();
+    }
+
+    /// A place is free: a query that has work hears of it.
+    pub(crate) fn pass_on(self: &Arc<Self>) {
         let next = {
             let roster = self.lock_roster();
             let next = roster.runs.iter().find(|query| query.maybe_claimable());

@@ -16,7 +16,8 @@ use std::time::Duration;
 use sync::{Checkout, GateKey};
 use workorder::{Host, Near, OrderRecord, QueryId, SegmentId, WorkContext, WorkOrder, WorkerId};
 
-use crate::control::{POLL, Ticker};
+use crate::clock::POLL;
+use crate::control::Ticker;
 use crate::foreman::Foreman;
 use crate::messages::Control;
 use crate::query::QueryRun;
@@ -31,6 +32,10 @@ const CHECKS_PER_LOOK: u32 = 4;
 /// Nanoseconds in which an order whose query is held may go on until its state is in files, if it is worth that: a batch
 /// takes microseconds, but the sink that holds the state may be some batches away.
 const PUT_AWAY_GRACE: u64 = 5_000_000;
+
+/// Nanoseconds that an order keeps its place while callers of other queries wait for one, and for which it then lends it.
+const TURN: u64 = 20_000_000;
+const GUEST_TURN: u64 = 5_000_000;
 
 /// How often a query that waits for memory polls: giving memory back wakes no thread.
 const MEMORY_POLL: Duration = Duration::from_millis(2);
@@ -242,11 +247,13 @@ impl Worker<'_> {
             held_since: Cell::new(0),
             undisturbed: Cell::new(false),
             aside: Cell::new(false),
+            turn_since: Cell::new(0),
+            charged: Cell::new(0),
         };
         let context = WorkContext::new(query.id, order.segment, self.place, &host);
         let inside = INSIDE.replace(Some((Arc::as_ptr(foreman).addr(), self.place)));
         let counted = || (context.rows(), context.bytes());
-        let meanwhile = || (host.held.get(), context.waited(), host.bytes_told.get());
+        let meanwhile = || (host.held.get(), context.waited(), host.bytes_told.get(), host.charged.get());
         if !self.alone {
             foreman.activity.begin(self.place, query.id, order.segment, foreman.now());
         }
@@ -285,6 +292,10 @@ struct Surroundings<'a> {
     undisturbed: Cell<bool>,
     /// Its place is lent: a wait inside a wait has none to lend.
     aside: Cell<bool>,
+    /// Since when callers of other queries have waited for its place; 0: none does.
+    turn_since: Cell<u64>,
+    /// Nanoseconds that its query was charged already.
+    charged: Cell<u64>,
 }
 
 impl Surroundings<'_> {
@@ -294,6 +305,7 @@ impl Surroundings<'_> {
         if let Some(ticker) = self.ticker {
             ticker.poll();
         }
+        self.take_turns();
         let query = &self.query.query;
         let limit = query.memory_max();
         if limit < u64::MAX {
@@ -303,6 +315,41 @@ impl Surroundings<'_> {
                 self.query.fail(Box::new(MemoryExceeded { held, limit }));
             }
         }
+    }
+
+    /// An order may take minutes, such as one of a join of all pairs. Callers of other queries that wait for a place have
+    /// it for a moment now and then, unless their queries come after this one by the policy.
+    fn take_turns(&self) {
+        if !self.lends || self.aside.get() || self.undisturbed.get() || !self.foreman.is_place_wanted() {
+            return self.turn_since.set(0);
+        }
+        let now = self.foreman.now();
+        let since = self.turn_since.get();
+        if since == 0 {
+            return self.turn_since.set(now.max(1));
+        }
+        if now.saturating_sub(since) < TURN || !self.foreman.is_place_wanted_beside(self.query) {
+            return;
+        }
+        // What is charged at the order's end alone says nothing of one that does not end: the policy would prefer it.
+        self.query.query.charge(now - since);
+        self.charged.set(self.charged.get() + (now - since));
+        self.tell_memory();
+        let gate = &self.query.counters.gate;
+        self.step_aside(&mut || {
+            let until = self.foreman.now() + GUEST_TURN;
+            loop {
+                let key = gate.key();
+                let now = self.foreman.now();
+                self.query.cancel.check_clock();
+                if now >= until || self.query.stopped() {
+                    return;
+                }
+                gate.sleep(key, Some(Duration::from_nanos(until - now)));
+            }
+        });
+        self.held.set(self.held.get() + self.foreman.now().saturating_sub(now));
+        self.turn_since.set(0);
     }
 
     fn bytes_untold(&self) -> i64 {

@@ -24,6 +24,8 @@ class Serving:
     port: int
     password: str
     greeting: list[str] = field(default_factory=list)
+    http_port: int = 0
+    token: str = ""
 
     @property
     def dsn(self) -> dict[str, object]:
@@ -38,22 +40,26 @@ class Serving:
         return self.process.wait(timeout=60)
 
 
-def serve(*arguments: str, folder: str | None = None) -> Serving:
-    """Starts a server on a port of its own; its socket is in a folder of its own."""
+def serve(*arguments: str, folder: str | None = None, listen: str = "127.0.0.1") -> Serving:
+    """Starts a server on ports of its own; its socket is in a folder of its own."""
     folder = folder or tempfile.mkdtemp(prefix="quickstep-clients-")
-    command = [COMMAND, "serve", "--port", "0", "--socket", folder, "--listen", "127.0.0.1", *arguments]
+    ports = [] if "--no-http" in arguments else ["--http-port", "0"]
+    command = [COMMAND, "serve", "--port", "0", *ports, "--socket", folder, "--listen", listen, *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout
-    greeting, password, port = [], "", 0
+    greeting, password, port, http_port, token = [], "", 0, 0, ""
     for line in process.stdout:
         greeting.append(line)
         if found := re.search(r"The password of the superuser .* is (\S+)", line):
             password = found[1]
         if found := re.match(r"  psql -h \S+ -p (\d+)", line):
             port = int(found[1])
+        if found := re.search(r"http://127.0.0.1:(\d+)/\?token=(\w+)", line):
+            http_port, token = int(found[1]), found[2]
+        if port and (http_port or not ports):
             break
     assert port, f"the server did not start: {greeting}"
-    return Serving(process, folder, port, password, greeting)
+    return Serving(process, folder, port, password, greeting, http_port, token)
 
 
 @pytest.fixture(scope="session")

@@ -124,7 +124,8 @@ def test_psycopg_streams_and_cancels(server: Serving, connection: psycopg.Connec
         connection.execute(
             "SELECT count(*) FROM generate_series(1, 1000000) AS a(i), generate_series(1, 1000000) AS b(j)"
         )
-    assert time.monotonic() - began < 5
+    # By itself it takes minutes.
+    assert time.monotonic() - began < 30
     connection.rollback()
     assert connection.execute("SELECT 1").fetchone() == (1,)
 

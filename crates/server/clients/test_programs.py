@@ -145,3 +145,23 @@ def test_tls(tmp_path: object) -> None:
     assert subprocess.run(command, env=refusing, capture_output=True, timeout=60, check=False).returncode == 2
     assert psql(server, "-Atc", "SELECT 2") == "2\n"
     assert server.stop() == 0
+
+
+def test_pg_dump_runs(server: Serving) -> None:
+    """What is there goes out, and comes back into an empty schema, by PostgreSQL's own programs."""
+    psql(
+        server,
+        "-c",
+        """CREATE SCHEMA dumped; CREATE TABLE dumped.t (a INTEGER PRIMARY KEY, b TEXT NOT NULL DEFAULT 'x', c NUMERIC(10,2));
+        INSERT INTO dumped.t VALUES (1, 'one', 1.5), (2, E'a\\tb', NULL); COMMENT ON TABLE dumped.t IS 'of a test'""",
+    )
+    command = [program("pg_dump"), "--schema=dumped", "--no-owner", "--no-privileges", "postgres"]
+    done = subprocess.run(command, env=server.environment(), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "CREATE TABLE dumped.t" in done.stdout and "COPY dumped.t (a, b, c) FROM stdin" in done.stdout
+    assert "1\tone\t1.50\n" in done.stdout and "COMMENT ON TABLE dumped.t IS 'of a test'" in done.stdout
+    psql(server, "-c", "DROP SCHEMA dumped CASCADE")
+    restored = psql(server, "-q", text=done.stdout)
+    assert "ERROR" not in restored, restored
+    assert psql(server, "-Atc", "SELECT a, b, c FROM dumped.t ORDER BY a") == "1|one|1.50\n2|a\tb|\n"
+    psql(server, "-c", "DROP SCHEMA dumped CASCADE")

@@ -1,7 +1,8 @@
 //! The keys by which another connection asks to cancel what one does.
 //!
-//! A key is a number and a secret of random bytes: four in protocol 3.0, which has room for no more, 32 in 3.2. The secret is compared in constant time, and a request that names nothing answers as one that does:
-//! the connection is closed without a word.
+//! A key is the session's number, which `pg_stat_activity` shows as its process, and a secret of random bytes: four in
+//! protocol 3.0, which has room for no more, 32 in 3.2. The secret is compared in constant time, and a request that names
+//! nothing answers as one that does: the connection is closed without a word.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -33,21 +34,17 @@ impl CancelKeys {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new key, with so many bytes as the connection's version of the protocol has. Fails when the system has no random bytes.
-    pub fn add(self: &Arc<Self>, link: &Arc<Link>, secret_bytes: usize) -> std::io::Result<CancelKey> {
+    /// A new key for a session by its process' number, which no other one has, with so many bytes as the connection's
+    /// version of the protocol has. Fails when the system has no random bytes.
+    pub fn add(
+        self: &Arc<Self>,
+        link: &Arc<Link>,
+        process: i32,
+        secret_bytes: usize,
+    ) -> std::io::Result<CancelKey> {
         let mut secret = vec![0; secret_bytes];
         getrandom::fill(&mut secret).map_err(std::io::Error::other)?;
-        let mut keys = self.lock();
-        let process = loop {
-            let mut number = [0; 4];
-            getrandom::fill(&mut number).map_err(std::io::Error::other)?;
-            // Positive, as the numbers of processes are.
-            let process = i32::from_le_bytes(number) & i32::MAX;
-            if process != 0 && !keys.contains_key(&process) {
-                break process;
-            }
-        };
-        keys.insert(process, Entry { secret: secret.clone(), link: Arc::downgrade(link) });
+        self.lock().insert(process, Entry { secret: secret.clone(), link: Arc::downgrade(link) });
         Ok(CancelKey { keys: self.clone(), process, secret })
     }
 
@@ -90,7 +87,7 @@ mod tests {
         let keys = Arc::new(CancelKeys::default());
         for bytes in [4, 32] {
             let link = Arc::new(Link::default());
-            let key = keys.add(&link, bytes).unwrap();
+            let key = keys.add(&link, 7, bytes).unwrap();
             assert_eq!(key.secret.len(), bytes);
             assert!(!keys.cancel(key.process, &key.secret), "nothing runs");
             link.cancel.begin();

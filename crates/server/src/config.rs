@@ -52,6 +52,8 @@ pub struct Config {
     pub message_bytes_max: usize,
     /// Bytes that wait for a client that does not read.
     pub unsent_bytes_max: usize,
+    /// File of the audit log, or `stderr`; `None`: there is none.
+    pub audit_log: Option<String>,
     /// Settings of the database and of sessions, as SET takes them.
     pub settings: BTreeMap<String, String>,
 }
@@ -83,6 +85,7 @@ impl Default for Config {
             drain_timeout: Duration::from_secs(30),
             message_bytes_max: 1 << 30,
             unsent_bytes_max: 4 << 20,
+            audit_log: None,
             settings: BTreeMap::new(),
         }
     }
@@ -116,6 +119,7 @@ struct ServerSection {
     drain_timeout: Option<toml::Spanned<String>>,
     message_size_max: Option<toml::Spanned<String>>,
     unsent_size_max: Option<toml::Spanned<String>>,
+    audit_log: Option<String>,
 }
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -200,6 +204,9 @@ impl ConfigFile {
         }
         if let Some(given) = &server.unsent_size_max {
             config.unsent_bytes_max = size(given)?;
+        }
+        if let Some(name) = &server.audit_log {
+            config.audit_log = (!name.is_empty()).then(|| name.clone());
         }
         for (name, value) in self.settings.iter() {
             let shown = match value.get_ref() {

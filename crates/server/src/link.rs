@@ -22,10 +22,15 @@ use std::time::Duration;
 use engine::Session;
 use tokio::sync::Notify;
 
+use crate::direct::Direct;
+
 /// Bytes of frames that wait for a statement, beyond which the socket is not read; a frame may exceed it.
 const INBOX_BYTES_MAX: usize = 1 << 20;
 /// Chunks up to this are put together, so that what waits anyway leaves with one call.
 const MERGED_BYTES_MAX: usize = 64 << 10;
+
+/// Frames that an idle connection keeps room for.
+const KEPT_FRAMES_MAX: usize = 8;
 
 /// One message as it came.
 #[derive(Debug)]
@@ -60,6 +65,10 @@ pub struct Link {
     pub outbox: Outbox,
     /// What reaches statements from outside.
     pub cancel: Cancel,
+    /// The socket, while the statement's thread has it.
+    pub direct: Direct,
+    /// Another session has told this one to end.
+    pub terminated: Notify,
 }
 
 /// Frames that came and were not looked at yet.
@@ -76,6 +85,8 @@ struct InboxState {
     bytes: usize,
     running: bool,
     closed: bool,
+    /// A job waits for a frame. A condition variable that nothing waits for costs a system call all the same.
+    awaited: bool,
 }
 
 /// What there is for a job.
@@ -101,8 +112,17 @@ impl Inbox {
         state.running |= starts;
         state.bytes += frame.cost();
         state.frames.push_back(frame);
-        self.arrived.notify_one();
+        if state.awaited {
+            self.arrived.notify_one();
+        }
         starts
+    }
+
+    /// As `push`, for the job that runs: all frames of a unit of work, which it then finds together.
+    pub fn push_all(&self, frames: Vec<Frame>) {
+        let mut state = locked(&self.state);
+        state.bytes += frames.iter().map(Frame::cost).sum::<usize>();
+        state.frames.extend(frames);
     }
 
     /// A job is about to be started that needs no frame.
@@ -156,9 +176,16 @@ impl Inbox {
     pub fn wait(&self, patience: Duration) -> Next {
         let mut state = locked(&self.state);
         if state.frames.is_empty() && !state.closed {
+            state.awaited = true;
             state = self.arrived.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0;
+            state.awaited = false;
         }
         self.take(&mut state)
+    }
+
+    /// Whether no more frames come.
+    pub fn is_closed(&self) -> bool {
+        locked(&self.state).closed
     }
 
     /// Whether a job of this connection runs or is queued.
@@ -196,8 +223,7 @@ impl Inbox {
         if before > INBOX_BYTES_MAX && state.bytes <= INBOX_BYTES_MAX {
             self.room.notify_one();
         }
-        if state.frames.is_empty() {
-            // A connection that is idle keeps nothing.
+        if state.frames.is_empty() && state.frames.capacity() > KEPT_FRAMES_MAX {
             state.frames = VecDeque::new();
         }
         Next::Frame(frame)
@@ -220,6 +246,8 @@ struct OutboxState {
     finished: bool,
     /// The client is gone, or nobody writes any more.
     broken: bool,
+    /// Threads that wait for room.
+    waiting: usize,
 }
 
 /// The client is gone.
@@ -227,6 +255,12 @@ struct OutboxState {
 pub struct Gone;
 
 impl Outbox {
+    /// Whether nothing is to be sent, and the conversation goes on.
+    pub fn is_empty(&self) -> bool {
+        let state = locked(&self.state);
+        state.bytes == 0 && !state.finished && !state.broken
+    }
+
     /// Puts a chunk in, whatever is there already.
     pub fn push(&self, chunk: Vec<u8>) {
         let mut state = locked(&self.state);
@@ -251,7 +285,9 @@ impl Outbox {
     pub fn wait_for_room(&self, bytes_max: usize, stopped: impl Fn() -> bool) -> Result<(), Gone> {
         let mut state = locked(&self.state);
         while !state.broken && state.bytes > bytes_max && !stopped() {
+            state.waiting += 1;
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
         if state.broken { Err(Gone) } else { Ok(()) }
     }
@@ -301,50 +337,61 @@ impl Outbox {
     pub fn sent(&self, bytes: usize) {
         let mut state = locked(&self.state);
         state.bytes = state.bytes.saturating_sub(bytes);
-        self.room.notify_all();
+        if state.waiting > 0 {
+            self.room.notify_all();
+        }
     }
 }
 
 /// How statements are stopped from outside.
 #[derive(Default)]
 pub struct Cancel {
-    working: Mutex<Working>,
+    /// Held while `active` or `raised` change.
+    session: Mutex<Weak<Session>>,
+    active: AtomicBool,
     raised: Arc<AtomicBool>,
 }
 
-#[derive(Default)]
-struct Working {
-    active: bool,
-    session: Weak<Session>,
-}
-
 impl Cancel {
-    /// The session whose statements are stopped. Its tick looks at the flag from now on.
-    pub fn watch(&self, session: &Arc<Session>) {
-        locked(&self.working).session = Arc::downgrade(session);
+    /// The session whose statements are stopped. Its tick looks at the flag from now on, and calls `meanwhile`.
+    pub fn watch(&self, session: &Arc<Session>, meanwhile: impl Fn() + Send + Sync + 'static) {
+        *locked(&self.session) = Arc::downgrade(session);
         let raised = self.raised.clone();
-        session.set_tick(move || match raised.load(Ordering::Acquire) {
-            true => std::ops::ControlFlow::Break(()),
-            false => std::ops::ControlFlow::Continue(()),
+        session.set_tick(move || {
+            meanwhile();
+            match raised.load(Ordering::Acquire) {
+                true => std::ops::ControlFlow::Break(()),
+                false => std::ops::ControlFlow::Continue(()),
+            }
         });
     }
 
     /// A unit of work begins: it can be cancelled.
     pub fn begin(&self) {
-        locked(&self.working).active = true;
+        let _session = locked(&self.session);
+        self.active.store(true, Ordering::Release);
+    }
+
+    /// As `begin`, for the job, which alone calls `end`: mostly it has begun.
+    pub fn begin_within(&self) {
+        if !self.active.load(Ordering::Acquire) {
+            self.begin();
+        }
     }
 
     /// Its answer is complete: it cannot be cancelled any more, and what was raised for it is forgotten.
     pub fn end(&self) {
-        let mut working = locked(&self.working);
-        working.active = false;
+        let _session = locked(&self.session);
+        self.active.store(false, Ordering::Release);
         self.raised.store(false, Ordering::Release);
     }
 
     /// The error of a cancelled statement has been told: further statements of the unit run.
     pub fn told(&self) {
-        let _working = locked(&self.working);
-        self.raised.store(false, Ordering::Release);
+        if self.is_raised() {
+            let _session = locked(&self.session);
+            self.raised.store(false, Ordering::Release);
+        }
     }
 
     /// Whether the unit was cancelled.
@@ -354,15 +401,25 @@ impl Cancel {
 }
 
 impl Link {
+    /// Sends bytes: at once where the socket is lent, by its task otherwise.
+    /// Gives back the memory that an answer was in, where that is free again.
+    pub fn send(&self, mut chunk: Vec<u8>) -> Vec<u8> {
+        if self.direct.send(&mut chunk) {
+            return chunk;
+        }
+        self.outbox.push(chunk);
+        Vec::new()
+    }
+
     /// Cancels what runs or is queued; false when nothing does.
     pub fn cancel(&self) -> bool {
         {
-            let working = locked(&self.cancel.working);
-            if !working.active {
+            let session = locked(&self.cancel.session);
+            if !self.cancel.active.load(Ordering::Acquire) {
                 return false;
             }
             self.cancel.raised.store(true, Ordering::Release);
-            if let Some(session) = working.session.upgrade() {
+            if let Some(session) = session.upgrade() {
                 session.interrupt();
             }
         }

@@ -11,21 +11,21 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::{Database, Error, Result};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
-use types::quote;
 
+use crate::audit;
 use crate::authentication::Authenticator;
-use crate::cancel_keys::CancelKeys;
 use crate::config::Config;
 use crate::connection;
 use crate::executor::Executor;
 use crate::listen::{self, SocketFile};
+use crate::shared::locked;
+pub use crate::shared::{Counted, Phase, Shared, session, set};
 use crate::transport::{self, Transport};
 
 /// Threads that read and write sockets.
@@ -34,75 +34,6 @@ const SOCKET_THREADS_MAX: usize = 4;
 const OPENINGS: usize = 2;
 /// How long connections may take to end after their statements were cancelled.
 const STOP_MAX: Duration = Duration::from_secs(5);
-
-/// What every connection of a server shares.
-pub struct Shared {
-    /// What sessions are made of.
-    pub database: Database,
-    /// Who may come in.
-    pub roles: Arc<dyn Authenticator>,
-    /// Where statements run.
-    pub executor: Executor,
-    /// Where sessions are made and let go of, whatever statements do.
-    pub openings: Executor,
-    /// Whom a cancel request names.
-    pub keys: Arc<CancelKeys>,
-    config: Mutex<Arc<Config>>,
-    tls: Mutex<Option<TlsAcceptor>>,
-    /// What salts of users that do not exist are made of.
-    pub salt_secret: [u8; 32],
-    connections: AtomicUsize,
-    /// How far the end has come.
-    pub phase: watch::Sender<Phase>,
-}
-
-/// Whether the server goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// It does.
-    Accepting,
-    /// Connections end as soon as they are idle.
-    Draining,
-    /// And what runs is cancelled.
-    Stopping,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shared {
-    /// The configuration as it is now.
-    pub fn config(&self) -> Arc<Config> {
-        locked(&self.config).clone()
-    }
-
-    /// What TLS begins with, where it is configured.
-    pub fn tls(&self) -> Option<TlsAcceptor> {
-        locked(&self.tls).clone()
-    }
-}
-
-/// A connection that counts.
-pub struct Counted(Arc<Shared>);
-
-impl Counted {
-    /// Counts one more; `None` when there are as many as may be.
-    pub fn new(shared: &Arc<Shared>) -> Option<Counted> {
-        let limit = shared.config().connections_max;
-        if shared.connections.fetch_add(1, Ordering::AcqRel) < limit {
-            return Some(Counted(shared.clone()));
-        }
-        shared.connections.fetch_sub(1, Ordering::AcqRel);
-        None
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::AcqRel);
-    }
-}
 
 /// A database that others can reach.
 pub struct Server;
@@ -119,9 +50,10 @@ pub struct Handle {
 impl Server {
     /// Serves a database by PostgreSQL's protocol until the handle is dropped or told to stop.
     pub fn start(database: Database, config: Config, roles: Arc<dyn Authenticator>) -> Result<Handle> {
-        let tls = config.tls.as_ref().map(transport::acceptor).transpose()?;
+        let tls = config.tls.as_ref().map(transport::tls).transpose()?;
         apply_settings(&database, &config)?;
         let listeners = listen::open(&config, roles.has_passwords())?;
+        let audit = audit::install(&database, config.audit_log.as_deref())?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(SOCKET_THREADS_MAX);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
@@ -140,6 +72,7 @@ impl Server {
             keys: Arc::default(),
             config: Mutex::new(Arc::new(config)),
             tls: Mutex::new(tls),
+            audit: Mutex::new(audit),
             salt_secret,
             connections: AtomicUsize::new(0),
             phase: watch::Sender::new(Phase::Accepting),
@@ -200,13 +133,6 @@ fn apply_settings(database: &Database, config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// Has a session SET something.
-pub fn set(session: &engine::Session, name: &str, value: &str) -> Result<()> {
-    // Clients write some names in letters of both cases.
-    let (name, value) = (quote::name(&name.to_lowercase()), quote::text(value));
-    session.execute(&format!("SET {name} = {value}")).map(|_| ())
-}
-
 impl Handle {
     /// Where clients connect.
     pub fn addresses(&self) -> &[SocketAddr] {
@@ -239,8 +165,9 @@ impl Handle {
         let before = self.shared.config();
         let fixed = before.fixed_differences(&read);
         let config = before.reloaded(read);
-        let tls = config.tls.as_ref().map(transport::acceptor).transpose()?;
+        let tls = config.tls.as_ref().map(transport::tls).transpose()?;
         apply_settings(&self.shared.database, &config)?;
+        *locked(&self.shared.audit) = audit::install(&self.shared.database, config.audit_log.as_deref())?;
         self.shared.executor.set_limits(config.active_statements_max, config.queued_statements_max);
         *locked(&self.shared.tls) = tls;
         *locked(&self.shared.config) = Arc::new(config);

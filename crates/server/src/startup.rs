@@ -12,6 +12,7 @@
 use std::io;
 use std::sync::Arc;
 
+use engine::ClientAddress;
 use pgproto::MessageBuffer;
 use pgproto::backend::{Authentication, Severity};
 use pgproto::frontend::{self, Decoded, Decoder, Frontend};
@@ -21,10 +22,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use types::{Error, SqlState};
 
 use crate::server::Shared;
-use crate::transport::{ALPN, Transport, own_user};
-
-/// The first byte of TLS.
-const TLS_HANDSHAKE: u8 = 0x16;
+use crate::transport::{ALPN, TLS_HANDSHAKE, Transport, own_user};
 
 /// What became of a beginning.
 pub enum Entrance {
@@ -38,6 +36,8 @@ pub enum Entrance {
 pub struct Login {
     /// As whom.
     pub role: String,
+    /// From where.
+    pub client: ClientAddress,
     /// What of the protocol is spoken.
     pub version: ProtocolVersion,
     /// Settings that the client begins with.
@@ -77,7 +77,7 @@ pub async fn refuse(mut transport: Transport, error: &Error) {
 
 /// Does what is to be done before a client is known.
 pub async fn enter(transport: Transport, shared: &Arc<Shared>) -> io::Result<Entrance> {
-    let mut beginning = Beginning { transport: Some(transport), received: Vec::new() };
+    let mut beginning = Beginning { transport: Some(transport), received: Vec::new(), end_point: None };
     match beginning.run(shared).await {
         Ok(Some(login)) => match beginning.transport {
             Some(transport) => Ok(Entrance::Client(transport, Box::new(login))),
@@ -98,6 +98,8 @@ struct Beginning {
     /// Taken while TLS is being agreed on.
     transport: Option<Transport>,
     received: Vec<u8>,
+    /// What binds SCRAM to the channel, under TLS.
+    end_point: Option<Vec<u8>>,
 }
 
 fn gone() -> io::Error {
@@ -178,9 +180,15 @@ impl Beginning {
         }
         let mut out = MessageBuffer::new();
         out.negotiate_protocol_version(&start);
-        self.authenticate(shared, &start, &mut out).await?;
+        let authenticated = self.authenticate(shared, &start, &mut out).await;
+        if let (Err(Ended::Refused(error)), Some(audit)) = (&authenticated, shared.audit()) {
+            audit.refused(&start.user, &self.transport()?.client(), error);
+        }
+        authenticated?;
         find_database(shared, &start)?;
+        let client = self.transport()?.client();
         Ok(Some(Login {
+            client,
             role: start.user,
             version: start.version,
             settings: start.settings,
@@ -190,10 +198,11 @@ impl Beginning {
 
     /// Goes on under TLS. `direct`: the client has begun with it.
     async fn begin_tls(&mut self, shared: &Arc<Shared>, direct: bool) -> Result<(), Ended> {
-        let (Some(Transport::Tcp(socket)), Some(acceptor)) = (self.transport.take(), shared.tls()) else {
+        let (Some(Transport::Tcp(socket)), Some(tls)) = (self.transport.take(), shared.tls()) else {
             return Err(gone().into());
         };
-        let socket = acceptor.accept(socket).await?;
+        let socket = tls.postgresql.accept(socket).await?;
+        self.end_point = tls.end_point;
         if direct && socket.get_ref().1.alpn_protocol() != Some(ALPN) {
             // Some other protocol's client, perhaps made to send us its secrets.
             return Err(gone().into());
@@ -209,6 +218,7 @@ impl Beginning {
         start: &StartupMessage,
         out: &mut MessageBuffer,
     ) -> Result<(), Ended> {
+        let binding = self.end_point.take().map_or(ChannelBinding::None, ChannelBinding::ServerEndPoint);
         let transport = self.transport()?;
         let is_owner = transport.peer_user().is_some_and(|user| own_user().is_ok_and(|own| own == user));
         let is_trusted = shared.config().trust && transport.is_local();
@@ -221,7 +231,6 @@ impl Beginning {
             transport.write_all(out.bytes()).await?;
             return Ok(());
         }
-        let binding = ChannelBinding::None;
         out.authentication(Authentication::Sasl(binding.mechanisms()));
         transport.write_all(&out.take()).await?;
         let verifier = shared.roles.verifier(&start.user).and_then(|text| Verifier::parse(&text).ok());

@@ -1,11 +1,14 @@
 //! The socket of a connection, whatever kind it is, and TLS.
+//!
+//! [`Tls`] is read from the configuration's files at the start and on SIGHUP, once for both protocols, which differ in what
+//! clients name by ALPN. A [`Transport`] is owned by its connection's task.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use engine::{Error, Result, SqlState};
+use engine::{ClientAddress, Error, Result, SqlState};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsAcceptor;
@@ -16,9 +19,17 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
 use crate::config::TlsFiles;
+use crate::end_point::end_point;
 
 /// What a client that begins with TLS at once names as its protocol.
 pub const ALPN: &[u8] = b"postgresql";
+
+/// What HTTP's clients name as theirs, the one that is preferred first.
+pub const ALPN_HTTP: [&[u8]; 2] = [ALPN_HTTP2, b"http/1.1"];
+/// HTTP/2 among them.
+pub const ALPN_HTTP2: &[u8] = b"h2";
+/// The first byte of TLS.
+pub const TLS_HANDSHAKE: u8 = 0x16;
 
 /// A connection's socket.
 pub enum Transport {
@@ -30,8 +41,20 @@ pub enum Transport {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
+/// TLS as the server begins it.
+#[derive(Clone)]
+pub struct Tls {
+    /// For PostgreSQL's protocol.
+    pub postgresql: TlsAcceptor,
+    /// For HTTP.
+    pub http: TlsAcceptor,
+    /// What binds a SCRAM exchange to the server's certificate (tls-server-end-point); `None` for one that is signed by
+    /// an algorithm for which there is no such binding.
+    pub end_point: Option<Vec<u8>>,
+}
+
 /// What a server shows its clients, read from a configuration's files.
-pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
+pub fn tls(files: &TlsFiles) -> Result<Tls> {
     let unusable = |what: &str, path: &std::path::Path, error: &dyn std::fmt::Display| {
         let message = format!("cannot use the {what} \"{}\": {error}", path.display());
         Error::new(SqlState::InvalidParameterValue, message).with_hint("expected a file in PEM form")
@@ -45,10 +68,15 @@ pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::internal(format!("TLS: {error}")))?
         .with_no_client_auth()
-        .with_single_cert(certificates, key);
-    let mut config = config.map_err(|error| unusable("certificate", &files.certificate, &error))?;
-    config.alpn_protocols = vec![ALPN.to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+        .with_single_cert(certificates.clone(), key);
+    let config = config.map_err(|error| unusable("certificate", &files.certificate, &error))?;
+    let acceptor = |protocols: &[&[u8]]| {
+        let mut config = config.clone();
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        TlsAcceptor::from(Arc::new(config))
+    };
+    let end_point = certificates.first().and_then(|certificate| end_point(certificate));
+    Ok(Tls { postgresql: acceptor(&[ALPN]), http: acceptor(&ALPN_HTTP), end_point })
 }
 
 /// The user that this process runs as, as the other end of a socket of its own.
@@ -80,6 +108,17 @@ impl Transport {
     /// Whether nobody on the way reads along.
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Transport::Tls(_))
+    }
+
+    /// The other end, as other sessions are shown it. An address that the system does not tell is that of a client that
+    /// is gone already.
+    pub fn client(&self) -> ClientAddress {
+        let of = |socket: &TcpStream| socket.peer_addr().map_or(ClientAddress::Unix, ClientAddress::Tcp);
+        match self {
+            Transport::Tcp(socket) => of(socket),
+            Transport::Tls(socket) => of(socket.get_ref().0),
+            Transport::Unix(_) => ClientAddress::Unix,
+        }
     }
 
     /// The other end, for the log.

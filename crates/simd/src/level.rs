@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 pub enum Level {
     /// No vector instructions beyond those that the compiler may use anywhere.
     Scalar,
+    /// Registers of 32 bytes.
     Avx2,
+    /// Registers of 64 bytes, with masks.
     Avx512,
 }
 

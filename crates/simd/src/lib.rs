@@ -26,6 +26,7 @@
 //! | every place of a byte string | `find_all` |
 //! | a checksum at memory speed | `checksum` |
 
+mod and_slices;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -60,6 +61,7 @@ pub mod substring;
 mod tests;
 pub mod widen;
 
+pub use and_slices::{and_slices, and_slices_at};
 pub use bitmap::Bitmap;
 pub use bounds::{bounds, float_bounds};
 pub use cast::{Plain, as_bytes, typed, typed_mut};
@@ -77,8 +79,6 @@ pub use masked::{
 pub use members::{Key, and_members, is_sparse, retain_listed};
 pub use prefetch::{prefetch, prefetch_l2, take};
 pub use range::{and_float_range, and_range, and_where, range_anew};
-pub use slices::{
-    CodeRange, RowTest, SEGMENT_ROWS, SEGMENT_WORDS, Slices, and_slices, and_slices_at, slice_at,
-};
+pub use slices::{CodeRange, RowTest, SEGMENT_ROWS, SEGMENT_WORDS, Slices, slice_at};
 pub use substring::{find_all, find_all_pays};
 pub use widen::{narrow, widen, widen_rows};

@@ -23,8 +23,8 @@ const CHARACTERS_MAX: u64 = 10_485_760;
 
 /// Types of other systems, by how their names begin, and what takes their values here.
 const INSTEAD: [(&str, &str); 4] = [
-    ("UHUGEINT", "HUGEINT, or TEXT for more than 2^127 - 1,"),
-    ("UINT128", "HUGEINT, or TEXT for more than 2^127 - 1,"),
+    ("INT256", "BIGNUM"),
+    ("UINT256", "BIGNUM"),
     ("NUMBER", "DECIMAL(precision, scale)"),
     ("VARIANT", "JSON"),
 ];
@@ -253,6 +253,7 @@ fn without_numbers(word: &str, numbers: &Modifiers<'_>, name: &TypeName) -> Resu
         "INT32" => Some(Type::Integer),
         "INT64" => Some(Type::BigInt),
         "INT128" | "HUGEINT" => Some(Type::HugeInt),
+        "UINT128" | "UHUGEINT" => Some(Type::UHugeInt),
         "UTINYINT" | "UINT8" => Some(Type::UTinyInt),
         "USMALLINT" | "UINT16" => Some(Type::USmallInt),
         "UINT32" => Some(Type::UInteger),
@@ -269,9 +270,8 @@ fn without_numbers(word: &str, numbers: &Modifiers<'_>, name: &TypeName) -> Resu
         // With numbers it is a name that nothing has.
         "TEXT" if numbers.list.is_empty() => Some(Type::Text),
         "BYTEA" => Some(Type::Bytea),
-        "INT256" | "UHUGEINT" | "UINT128" | "UINT256" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" | "DATE32"
-        | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "TRIGGER" | "SIGNED" | "UNSIGNED" | "TSVECTOR"
-        | "TSQUERY" => None,
+        "INT256" | "UINT256" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" | "DATE32" | "TINYTEXT"
+        | "MEDIUMTEXT" | "LONGTEXT" | "TRIGGER" | "SIGNED" | "UNSIGNED" | "TSVECTOR" | "TSQUERY" => None,
         _ => return Ok(None),
     };
     if !numbers.list.is_empty() {
@@ -531,7 +531,8 @@ fn unquoted(name: &tree::Path) -> Option<String> {
 fn catalog_type(name: &tree::Path, numbers: &Modifiers<'_>) -> Option<Type> {
     let (last, in_catalog) = match name.names.as_slice() {
         [last] => (last, false),
-        [schema, last] if folded(schema) == crate::PG_CATALOG => (last, true),
+        // Types of the system are in every schema that has those of the database, as in DuckDB.
+        [schema, last] if [crate::PG_CATALOG, "main"].contains(&folded(schema).as_str()) => (last, true),
         [schema, last] if folded(schema) == "information_schema" => {
             return of_information_schema(&folded(last));
         }
@@ -582,6 +583,8 @@ fn other_name(name: &tree::Path) -> Option<Type> {
         "short" => Type::SmallInt,
         "long" => Type::BigInt,
         "uinteger" => Type::UInteger,
+        "bignum" => Type::BigNum,
+        "time_ns" => Type::TimeNs,
         _ => return None,
     })
 }

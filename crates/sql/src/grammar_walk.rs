@@ -21,7 +21,7 @@ pub(crate) mod catalog;
 const PLACES: [&str; 4] = ["span", "query_span", "body_span", "quoted"];
 
 /// Fields that may say something which changes nothing, and why.
-const WITHOUT_EFFECT: [(&str, &str); 25] = [
+const WITHOUT_EFFECT: [(&str, &str); 27] = [
     ("CreateIndex.concurrently", "no index is made under a lock that readers wait for"),
     ("DeclareCursor.insensitive", "every cursor is insensitive to later changes"),
     ("Explain.verbose", "EXPLAIN always shows all that there is"),
@@ -29,6 +29,8 @@ const WITHOUT_EFFECT: [(&str, &str); 25] = [
     ("joins.outer", "OUTER is optional"),
     ("AlterTable.view", "only the name after RENAME is asked for, of views and of tables"),
     ("Delete.only", "no table has others that inherit from it"),
+    ("Lock.nowait", "nobody is waited for"),
+    ("Lock.tables", "they are looked up, with the privileges of who locks them, and nothing is done to them"),
     ("Named.only", "no table has others that inherit from it"),
     ("Update.only", "no table has others that inherit from it"),
     ("Exists.order_by", "the order of rows that are only asked for makes no difference"),
@@ -51,7 +53,7 @@ const WITHOUT_EFFECT: [(&str, &str); 25] = [
 
 /// Statements with clauses that the corpus may lack. Those that are refused say nothing; those that are accepted have
 /// each of their fields tried.
-const CLAUSES: [&str; 374] = [
+const CLAUSES: [&str; 378] = [
     "SELECT TOP 5 r_name FROM region",
     "SELECT TOP (5) PERCENT r_name FROM region",
     "SELECT DISTINCT ON (r_name) r_name FROM region",
@@ -334,6 +336,9 @@ const CLAUSES: [&str; 374] = [
     "ALTER TABLE region ALTER COLUMN r_name SET STORAGE plain",
     "ALTER INDEX i RENAME TO j",
     "ALTER VIEW v AS SELECT 1",
+    "LOCK TABLE ONLY region IN ACCESS SHARE MODE NOWAIT",
+    "LOCK region, nation IN ROW EXCLUSIVE MODE",
+    "LOCK TABLE region",
     "TRUNCATE TABLE ONLY region",
     "TRUNCATE region CASCADE",
     "TRUNCATE region RESTRICT",
@@ -398,6 +403,7 @@ const CLAUSES: [&str; 374] = [
     "SAVEPOINT a",
     "RELEASE SAVEPOINT a",
     "COPY region TO 'x.csv' (FORMAT csv, HEADER)",
+    "COPY region TO 'x.csv' (ORDER_BY (r_name DESC NULLS FIRST))",
     "COPY region TO 'x.csv' WITH DELIMITER ','",
     "COPY region TO 'x.csv' CSV HEADER",
     "COPY region FROM STDIN WITH (FORMAT csv) WHERE r_regionkey > 0",

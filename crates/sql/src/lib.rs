@@ -23,31 +23,31 @@ mod bind;
 mod data_type;
 mod elsewhere;
 mod functions;
+mod given;
 #[cfg(test)]
 mod grammar_walk;
 pub mod markers;
+mod moment;
 mod names;
 mod parameters;
 mod parse;
 mod place;
+mod postgres;
 mod pragmas;
 mod relations;
 mod script;
 pub mod secrets;
 mod stack;
 mod statement;
+mod syntax_errors;
 mod texts;
 mod type_names;
 mod words;
 
-/// The schema of PostgreSQL's system catalog.
-pub const PG_CATALOG: &str = "pg_catalog";
-/// Columns of the system catalog that are there by name only.
-pub const HIDDEN: [&str; 2] = ["tableoid", "xmin"];
-
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
 pub use parameters::{OpenStatement, is_value_needed, plan_open};
+pub use postgres::{HIDDEN, PG_CATALOG, POSTGRESQL_VERSION};
 pub use relations::{
     MacroInfo, NullOrder, RelationInfo, Relations, RowPolicy, SystemRows, Used, ViewInfo, chance, clock,
     form_name,
@@ -103,7 +103,9 @@ pub fn plan_with(
     let own = statement.of(text);
     stack::with_room(statement.depth(), || {
         let tree = parse::tree(own)?;
-        statement::plan(own, &tree, Some(statement), relations, Given::Values(parameters))
+        types::collation::within(relations.default_collation(), || {
+            statement::plan(own, &tree, Some(statement), relations, Given::Values(parameters))
+        })
     })
     .map_err(|error| statement.in_script(error))
 }

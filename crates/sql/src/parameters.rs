@@ -16,39 +16,11 @@
 use std::cell::Cell;
 
 use plan::{Parameter, Statement, parameters};
-use syntax::tree::{Expr as Ast, ExprKind as AstKind, OperatorKind};
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type};
 
+pub(crate) use crate::given::{Given, Later, is_by_value};
 use crate::script::StatementText;
-use crate::words::folded;
 use crate::{Relations, parse, place, stack, statement};
-
-/// What is known of a statement's parameters while it is bound.
-#[derive(Clone, Copy, Default)]
-pub(crate) enum Given<'a> {
-    /// There are none.
-    #[default]
-    Nothing,
-    /// The values of `$1`, `$2` and so on.
-    Values(&'a [(Value, Type)]),
-    /// Values come later.
-    Later(&'a Later),
-}
-
-impl Given<'_> {
-    /// Whether the statement is bound for more than one set of values, and for more than the data that is there now.
-    pub fn is_later(self) -> bool {
-        matches!(self, Given::Later(_))
-    }
-}
-
-/// Parameters whose values come later.
-pub(crate) struct Later {
-    /// By parameter, the type that it has; `None` where its place decides.
-    pub types: Vec<Option<Type>>,
-    /// A construct is planned by a parameter's value.
-    pub by_value: Cell<bool>,
-}
 
 /// A statement that is bound without values.
 #[derive(Clone, Debug)]
@@ -73,7 +45,9 @@ pub fn plan_open(
         let tree = parse::tree(own)?;
         let bind = |types: Vec<Option<Type>>| {
             let later = Later { types, by_value: Cell::new(false) };
-            let bound = statement::plan(own, &tree, Some(statement), relations, Given::Later(&later))?;
+            let bound = types::collation::within(relations.default_collation(), || {
+                statement::plan(own, &tree, Some(statement), relations, Given::Later(&later))
+            })?;
             Ok::<_, Error>((bound, later.by_value.get()))
         };
         let wanted = crate::markers::parameters_wanted(&crate::markers::markers(own)).max(declared.len());
@@ -143,84 +117,4 @@ const VALUE_NEEDED: &str =
 /// Whether `plan_open` has failed because planning needs the value of a parameter, as the path of a file.
 pub fn is_value_needed(error: &Error) -> bool {
     error.hint() == Some(VALUE_NEEDED)
-}
-
-/// Functions that mean the same whatever the values of their arguments are. Others are planned by the values.
-const PLAIN: [&str; 44] = [
-    "abs",
-    "any_value",
-    "avg",
-    "bool_and",
-    "bool_or",
-    "ceil",
-    "char_length",
-    "character_length",
-    "coalesce",
-    "concat",
-    "count",
-    "exp",
-    "first",
-    "floor",
-    "greatest",
-    "ifnull",
-    "last",
-    "least",
-    "left",
-    "length",
-    "ln",
-    "lower",
-    "ltrim",
-    "max",
-    "md5",
-    "min",
-    "mod",
-    "nullif",
-    "pow",
-    "power",
-    "repeat",
-    "replace",
-    "reverse",
-    "right",
-    "rtrim",
-    "sign",
-    "sqrt",
-    "starts_with",
-    "strpos",
-    "sum",
-    "to_json",
-    "trim",
-    "upper",
-    "var_pop",
-];
-
-/// Whether parameters in an expression are to be planned by their values: where these decide what is computed, or allow
-/// for something better.
-pub(crate) fn is_by_value(ast: &Ast) -> bool {
-    use AstKind as K;
-    use OperatorKind as O;
-    match &ast.kind {
-        K::Call(call) => match call.name.names.as_slice() {
-            [name] => !PLAIN.contains(&folded(name).as_str()),
-            _ => true,
-        },
-        K::Chain(_, rest) => rest.iter().any(|(operator, _)| match &operator.kind {
-            O::Symbol(symbol) => &**symbol != "||",
-            O::Qualified(..) => true,
-            _ => false,
-        }),
-        K::Like(_)
-        | K::Special(_)
-        | K::AtTimeZone(..)
-        | K::Overlaps(..)
-        | K::Comprehension(_)
-        | K::Index(..)
-        | K::Slice(_)
-        | K::Method(..)
-        | K::Columns(_)
-        | K::Lambda(_)
-        | K::Prefix(..) => {
-            !matches!(&ast.kind, K::Prefix(operator, _) if matches!(operator.kind, O::Not | O::Minus | O::Plus))
-        }
-        _ => false,
-    }
 }

@@ -13,7 +13,7 @@ pub(crate) const LISTS: [&str; 9] = [
     "user_agent",
 ];
 /// Settings that PRAGMA sets as SET does.
-pub(crate) const SETTINGS: [&str; 11] = [
+pub(crate) const SETTINGS: [&str; 12] = [
     "threads",
     "worker_threads",
     "memory_limit",
@@ -22,37 +22,87 @@ pub(crate) const SETTINGS: [&str; 11] = [
     "temp_directory",
     "search_path",
     "timezone",
+    "default_collation",
     "default_null_order",
     "null_order",
     "workers",
 ];
 /// Settings by which DuckDB chooses among its own algorithms, formats and plans: whatever they say, answers are the same, so
 /// that SET, RESET and PRAGMA take them, do nothing, and say so in a warning.
-pub(crate) const SWITCHES: [&str; 24] = [
+pub(crate) const SWITCHES: [&str; 59] = [
     "approximate_join_order_threshold",
     "asof_loop_join_threshold",
+    "async_threads",
+    "auto_checkpoint_skip_wal_threshold",
+    "cache_local_files",
     "checkpoint_threshold",
     "debug_asof_iejoin",
+    "debug_checkpoint_sleep_ms",
     "debug_force_external",
     "debug_force_fetch_row",
+    "debug_physical_table_scan_execution_strategy",
+    "debug_skip_checkpoint_on_commit",
+    "debug_transformer_trampoline_style",
+    "debug_verify_blocks",
     "debug_verify_column_bindings",
     "debug_verify_serializer",
     "debug_verify_statement",
+    "debug_verify_vector",
     "debug_window_mode",
     "delim_join_as_cte",
+    "disable_parquet_prefetching",
+    "disabled_compression_methods",
     "disabled_optimizers",
     "dynamic_or_filter_threshold",
+    "enable_caching_operators",
+    "enable_external_file_cache",
     "enable_optimizer",
+    "experimental_metadata_reuse",
+    "explain_output",
+    "external_file_cache_local_block_size",
+    "force_bitpacking_mode",
+    "force_column_metadata_reuse",
     "force_compression",
+    "force_update_to_del_and_insert",
+    "force_variant_shredding",
+    "geometry_minimum_shredding_size",
     "index_scan_max_count",
     "index_scan_percentage",
+    "initial_column_segment_size",
+    "late_materialization_max_rows",
+    "max_vacuum_tasks",
     "merge_join_threshold",
     "nested_loop_join_threshold",
+    "parquet_metadata_cache",
+    "parquet_prefetch_column_gap",
+    "partitioned_write_flush_threshold",
+    "partitioned_write_max_open_files",
     "perfect_ht_threshold",
     "pivot_filter_threshold",
     "prefer_range_joins",
+    "preserve_insertion_order",
+    "profiling_renderer_settings",
+    "read_ahead_depth",
+    "storage_block_prefetch",
     "storage_compatibility_version",
+    "validate_external_file_cache",
+    "variant_minimum_shredding_size",
     "wal_autocheckpoint",
+    "wal_autocheckpoint_entries",
+];
+/// Settings of DuckDB by which a statement would mean something else, with the one value that holds here: SET with that
+/// value does nothing and says so in a warning, with another it is an error.
+pub(crate) const FIXED: [(&str, &str); 9] = [
+    // A transaction sees what there was when BEGIN was said.
+    ("immediate_transaction_mode", "true"),
+    ("default_transaction_invalidation_policy", "all_errors_invalidate_transaction"),
+    ("order_by_non_integer_literal", "false"),
+    ("integer_division", "true"),
+    ("old_implicit_casting", "false"),
+    ("enable_macro_dependencies", "false"),
+    ("enable_view_dependencies", "false"),
+    ("disable_timestamptz_casts", "false"),
+    ("errors_as_json", "false"),
 ];
 /// Switches of DuckDB's tests and caches.
 pub(crate) const NOTHING: [&str; 20] = [

@@ -13,8 +13,6 @@ use access::{PolicyCommand, Privilege, RoleId};
 use plan::{External, ExternalFunction, FileFormat, FileSource, TableId};
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 
-pub use crate::bind::Used;
-
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelationInfo {
@@ -286,9 +284,17 @@ pub trait Relations: Sync {
     fn system_of(&self, _function: &str, _arguments: &[Value]) -> Result<Option<SystemRows>> {
         Ok(None)
     }
+    /// Whether a subquery in the place of a value fails where it gives several rows; else its first row is taken.
+    fn refuses_several_rows(&self) -> bool {
+        true
+    }
     /// Where NULLs stand in a sort that does not say it.
     fn null_order(&self) -> NullOrder {
         NullOrder::default()
+    }
+    /// By what texts are compared that have no collation of their own.
+    fn default_collation(&self) -> types::Collation {
+        types::Collation::BINARY
     }
     /// The schema of new tables whose names have none.
     fn current_schema(&self) -> String {
@@ -330,10 +336,14 @@ pub trait Relations: Sync {
     fn search_in(&self, _schemas: Vec<String>) -> Vec<String> {
         vec![]
     }
-    /// The time of the statement, in microseconds since 1970: asked at most once, where the text has `now()` or the
-    /// like.
+    /// The time of the statement, in microseconds since 1970: asked at most once, where the text has
+    /// `statement_timestamp()`, or `now()` outside of a transaction block.
     fn moment(&self) -> i64 {
         clock()
+    }
+    /// When the transaction block began that the statement runs in: what `now()` and the like are there.
+    fn transaction_moment(&self) -> Option<i64> {
+        None
     }
     /// A random number for samples without a seed: a different one for each run of the statement.
     fn seed(&self) -> u64 {
@@ -353,4 +363,13 @@ pub trait Relations: Sync {
     }
     /// Names that can be queried, for "did you mean".
     fn table_names(&self) -> Vec<String>;
+}
+
+/// A relation whose use is checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Used {
+    /// A table.
+    Table(TableId),
+    /// A view, by schema and name.
+    View(String, String),
 }

@@ -1,5 +1,8 @@
 //! Statements about secrets: how they are written, and their texts without what is secret in them. No message tells a
 //! value.
+//!
+//! `masked` gives the text that may be shown. Lines and columns stay where they are, so that errors point at the
+//! right places.
 
 use std::borrow::Cow;
 

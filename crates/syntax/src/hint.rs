@@ -1,5 +1,8 @@
 //! What a syntax error is likely to come from: a comma too many or too few, an open bracket, another system's way of saying
 //! it.
+//!
+//! Looks at the tokens around the place where the parser stopped, never at the tree, and only once an error is
+//! certain. At most one hint, the likeliest; none where nothing is typical.
 
 use crate::error::SyntaxError;
 use crate::keyword::Keyword as K;

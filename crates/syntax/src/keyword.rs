@@ -1,4 +1,7 @@
 //! The words that the grammar knows, and which of them may be names.
+//!
+//! One list has every word once, with its class: reserved, a name but of no function, or any name. Tokens carry the
+//! word, so that the parser compares numbers and not texts; printing asks here which names need quotes.
 
 /// One of the known words, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +221,6 @@ const FOREIGN_STATEMENTS: &[Keyword] = &[
     Keyword::LISTEN,
     Keyword::NOTIFY,
     Keyword::UNLISTEN,
-    Keyword::LOCK,
     Keyword::KILL,
     Keyword::REINDEX,
     Keyword::CLUSTER,

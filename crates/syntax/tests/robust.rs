@@ -2,17 +2,15 @@
 //! read comes back from its print.
 
 use std::fmt::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use syntax::{Fault, parse_expr, parse_script, parse_statement};
 
-/// What a text must not take, in any build: a thousand times what it takes in a good one.
+/// What a text must not take of CPU time, in any build: a thousand times what it takes in a good one.
 const LONG: Duration = Duration::from_secs(2);
 
 fn timed<T>(work: impl FnOnce() -> T) -> T {
-    let began = Instant::now();
-    let result = work();
-    let took = began.elapsed();
+    let (result, took) = timing::cpu_time(work);
     assert!(took < LONG, "took {took:?}");
     result
 }

@@ -1,5 +1,8 @@
 //! A query on one page that needs no other file: times, the plan with a bar and the worth of the estimate for each
 //! operator, the segments, and the work orders over time. No script and no address: what a page shows is in it.
+//!
+//! Made of a finished query's `Trace` by `trace_html()` and the command; texts of the query are escaped. Times are in
+//! the unit that suits each, widths in shares of the longest.
 
 use std::fmt::Write;
 

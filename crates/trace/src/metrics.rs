@@ -1,5 +1,8 @@
 //! Counts of a database since it was opened, and the text in which Prometheus reads any metrics (its text-based
 //! exposition format, version 0.0.4).
+//!
+//! A counter only rises and is added to without a lock; a family has one kind, one help and samples by label. The
+//! engine adds its gauges when asked; `quickstep_metrics()` and the server's `/metrics` read the same families.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

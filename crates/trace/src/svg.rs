@@ -1,6 +1,7 @@
 //! The work orders of a query as a drawing: a lane a worker, a box an order, a colour a segment.
 //!
 //! One function from a trace to SVG text, for the page of `html.rs` and for files of its own.
+//! Orders of one worker never overlap; times are from the query's begin, widths shares of its length.
 
 use std::fmt::Write;
 

@@ -3,10 +3,8 @@
 //! A value is its digits, a byte each, as text: their order is PostgreSQL's, and all that handles texts handles them.
 //! Blocks code what repeats, so that the eight times of the bits themselves are seldom paid.
 
+pub use crate::logical::BITS_MAX;
 use crate::{Error, Result, SqlState, Type, Value};
-
-/// Largest length that BIT(n) and BIT VARYING(n) may declare, as in PostgreSQL.
-pub const BITS_MAX: u32 = 83_886_080;
 
 impl Type {
     /// BIT VARYING of any length.

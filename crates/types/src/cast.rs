@@ -7,15 +7,25 @@
 //! folding and the fallback of expressions call this.
 
 pub use crate::float_text::FloatText;
+pub use crate::logical::physical_range;
+pub use crate::numbers::decimal_to_f64;
+pub use crate::uuid::{uuid_from_bytes, uuid_to_bytes};
 
 use crate::date_text::Fault;
 use crate::datetime::{self, MICROS_PER_DAY};
 use crate::interval::Interval;
+use crate::nested::Inner;
+use crate::numbers::{cast_number, decimal_value, integer};
 use crate::time_tz::TimeTz;
+use crate::unreadable::{datetime_fault, unreadable};
+use crate::uuid::{format_uuid, parse_uuid};
 use crate::{
-    Error, Physical, Result, SqlState, Type, Value, Zone, bits, date_text, decimal, enums, interval_text,
-    json, jsonb, nested, system_type, timestamp_units, zone,
+    Error, Result, SqlState, Type, Value, Zone, bits, date_text, decimal, enums, integers, interval_text,
+    json, jsonb, nested, system_type, time_ns, timestamp_units, wide, zone,
 };
+
+/// How values inside of nested ones are cast, read and shown: as others.
+pub(crate) const INNER: Inner = Inner { cast: cast_inside, parse: parse_text, show: format_value };
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL; a value that does not fit and a pair of types without a
 /// cast are errors. Instants are read and shown in the current zone of the thread (`zone::current`).
@@ -55,17 +65,17 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
         return json::to_value(value.as_text().unwrap_or("null"), to, lenient);
     }
     if matches!(to, Type::Union(_)) && !from.is_nested() {
-        return nested::union::of_value(value, from, to, lenient);
+        return nested::union::of_value(value, from, to, lenient, cast_inside);
     }
     if from.is_nested() && to.is_nested() {
-        return nested::cast_nested(value.as_bytes().unwrap_or_default(), from, to, lenient);
+        return nested::cast_nested(value.as_bytes().unwrap_or_default(), from, to, lenient, cast_inside);
     }
     if from.is_text() {
         let text = value.as_text().ok_or_else(|| Error::internal("text value without text"))?;
         return match to {
             to if to.is_text() => fit_text(text, to),
-            to if to.is_nested() => nested::parse(text, to, lenient),
-            to => parse_text(text, to),
+            to if to.is_nested() => nested::parse(text, to, lenient, INNER),
+            to => read_text(text, to),
         };
     }
     if to.is_text() {
@@ -74,8 +84,14 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
     if from.is_reg() && (to.is_integer() || to.is_reg()) {
         return of_reg(value.as_bytes().unwrap_or_default(), to);
     }
+    if from.is_wide_integer() || (to.is_wide_integer() && !matches!(from, Type::Enum(_))) {
+        return wide::cast(value, from, to);
+    }
+    if from == Type::TimeNs || to == Type::TimeNs {
+        return time_ns::cast(value, from, to, cast_value);
+    }
     if from.is_timestamp_of_unit() || to.is_timestamp_of_unit() {
-        return timestamp_units::cast(value, from, to, lenient);
+        return timestamp_units::cast(value, from, to, if lenient { try_cast_value } else { cast_value });
     }
     cast_plain(value, from, to)
 }
@@ -135,6 +151,20 @@ fn cast_plain(value: &Value, from: Type, to: Type) -> Result<Value> {
             Ok(Value::I64(value.as_i64().unwrap_or(0).rem_euclid(MICROS_PER_DAY)))
         }
         (Type::Timestamp, Type::TimestampTz) | (Type::TimestampTz, Type::Timestamp) => Ok(value.clone()),
+        (Type::Uuid, Type::Bytea) => {
+            Ok(Value::Bytes(uuid_to_bytes(value.as_i128().unwrap_or(0)).as_slice().into()))
+        }
+        (Type::Bytea, Type::Uuid) => {
+            let bytes = value.as_bytes().unwrap_or_default();
+            let sixteen: [u8; 16] = bytes.try_into().map_err(|_| {
+                let message = format!("a UUID has 16 bytes, not {}", bytes.len());
+                Error::new(SqlState::InvalidTextRepresentation, message)
+            })?;
+            Ok(Value::I128(uuid_from_bytes(sixteen)))
+        }
+        (Type::Enum(_), t) if t.is_numeric() || t.is_wide_integer() => {
+            read_text(enums::label_of(value, from), t)
+        }
         (Type::Enum(_), Type::Enum(_)) => enums::parse(enums::label_of(value, from), to),
         (f, t) if f.is_interval() && t.is_interval() => Interval::of_kind(value, f)?.restricted_to(t),
         (Type::Time, Type::Interval) => Interval::new(0, 0, value.as_i64().unwrap_or(0)).value(),
@@ -153,81 +183,6 @@ fn cast_plain(value: &Value, from: Type, to: Type) -> Result<Value> {
 fn of_reg(bytes: &[u8], to: Type) -> Result<Value> {
     let (oid, name) = (system_type::reg_oid(bytes), system_type::reg_name(bytes));
     if to.is_reg() { Ok(system_type::reg_value(oid, name)) } else { integer(i128::from(oid), to) }
-}
-
-fn integer(v: i128, to: Type) -> Result<Value> {
-    Value::of_integer(v, to).ok_or_else(|| match to.is_ranged_integer() {
-        true => Error::value_out_of_range(v, to),
-        false => Error::out_of_range(&to),
-    })
-}
-
-/// Casts between integers, decimals and floats. Decimals round half away from zero; floats become integers half to
-/// even.
-fn cast_number(value: &Value, from: Type, to: Type) -> Result<Value> {
-    if let Some(float) = value.as_f64() {
-        return match to {
-            Type::Double => Ok(Value::F64(float)),
-            Type::Real => {
-                #[allow(clippy::cast_possible_truncation)]
-                let narrow = float as f32;
-                if narrow.is_infinite() && float.is_finite() {
-                    return Err(Error::out_of_range(&to));
-                }
-                Ok(Value::F32(narrow))
-            }
-            Type::Decimal { precision, scale } => {
-                if !float.is_finite() {
-                    return Err(Error::out_of_range(&to));
-                }
-                // PostgreSQL goes through the shortest text (15 digits for DOUBLE, 6 for REAL).
-                let text =
-                    if from == Type::Real { format!("{:.5e}", float) } else { format!("{:.14e}", float) };
-                match decimal::parse(&text, scale) {
-                    Ok(Some(v)) if decimal::fits(v, precision) => decimal_value(v, to),
-                    _ => Err(Error::out_of_range(&to)),
-                }
-            }
-            _ => {
-                let rounded = float.round_ties_even();
-                if !rounded.is_finite()
-                    || rounded.abs() >= 170_141_183_460_469_231_731_687_303_715_884_105_728.0
-                {
-                    return Err(Error::out_of_range(&to));
-                }
-                integer(rounded as i128, to)
-            }
-        };
-    }
-    let unscaled = value.as_i128().ok_or_else(|| Error::internal("number without a value"))?;
-    match to {
-        Type::Double => Ok(Value::F64(decimal_to_f64(unscaled, from.scale()))),
-        Type::Real => Ok(Value::F32(decimal_to_f64(unscaled, from.scale()) as f32)),
-        Type::Decimal { precision, scale } => match decimal::rescale(unscaled, from.scale(), scale) {
-            Some(v) if decimal::fits(v, precision) => decimal_value(v, to),
-            _ => Err(Error::new(SqlState::NumericValueOutOfRange, "numeric field overflow").with_detail(format!(
-                "A field with precision {precision}, scale {scale} must round to an absolute value less than 10^{}.",
-                precision.saturating_sub(scale)
-            ))),
-        },
-        _ => {
-            let whole = decimal::rescale(unscaled, from.scale(), 0).ok_or_else(|| Error::out_of_range(&to))?;
-            integer(whole, to)
-        }
-    }
-}
-
-fn decimal_value(v: i128, to: Type) -> Result<Value> {
-    Value::from_i128(v, to.physical()).ok_or_else(|| Error::out_of_range(&to))
-}
-
-/// The float nearest to `unscaled / 10^scale`.
-pub fn decimal_to_f64(unscaled: i128, scale: u8) -> f64 {
-    // Both operands are exact up to 2^53 and 10^22, so one correctly rounded division suffices there.
-    if unscaled.unsigned_abs() < 1 << 53 && scale <= 22 {
-        return unscaled as f64 / decimal::power_of_ten(scale) as f64;
-    }
-    decimal::format(unscaled, scale).parse().unwrap_or(f64::NAN)
 }
 
 /// Checks a string against CHAR(n) and VARCHAR(n). Excess blanks are cut, anything else is an error; this is the
@@ -267,6 +222,25 @@ fn prefix_characters(text: &str, n: u32) -> &str {
     text.char_indices().nth(n as usize).map_or(text, |(at, _)| &text[..at])
 }
 
+/// Reads a value of type `to` from text as a cast does: for integers digits behind a point and exponents are read, too,
+/// and rounded. A literal without a type and a file have no such freedom (`parse_text`).
+pub fn read_text(text: &str, to: Type) -> Result<Value> {
+    match parse_text(text, to) {
+        Err(error) if to.is_integer() && error.state() == SqlState::InvalidTextRepresentation => {
+            integers::rounded_text(text, to)
+        }
+        result => result,
+    }
+}
+
+/// The value of an untyped literal that meets type `to`: what is written must be one.
+pub fn literal_value(value: &Value, to: Type) -> Result<Value> {
+    match value.as_text() {
+        Some(text) if to.is_integer() => parse_text(text, to),
+        _ => cast_value(value, Type::Text, to),
+    }
+}
+
 /// Reads a value of type `to` from text, as a literal or a file has it. Blanks around it are dropped except for text,
 /// BYTEA, JSON and ENUM. The error shows at most 80 characters of the text.
 pub fn parse_text(text: &str, to: Type) -> Result<Value> {
@@ -276,8 +250,8 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
     match to {
         Type::Null => Err(invalid()),
         Type::Boolean => match trimmed.to_ascii_lowercase().as_str() {
-            "t" | "true" | "yes" | "y" | "on" | "1" => Ok(Value::Bool(true)),
-            "f" | "false" | "no" | "n" | "off" | "0" => Ok(Value::Bool(false)),
+            "t" | "tr" | "tru" | "true" | "y" | "ye" | "yes" | "on" | "1" => Ok(Value::Bool(true)),
+            "f" | "fa" | "fal" | "fals" | "false" | "n" | "no" | "of" | "off" | "0" => Ok(Value::Bool(false)),
             _ => Err(invalid()),
         },
         Type::SmallInt
@@ -313,7 +287,9 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
                 .with_detail(format!("\"{trimmed}\" does not fit {to}"))),
             Err(decimal::NotANumber) => Err(invalid()),
         },
-        Type::Char(_) | Type::Varchar(_) | Type::Text => fit_text(text, to),
+        Type::UHugeInt | Type::BigNum => wide::parse(text, to),
+        Type::TimeNs => time_ns::parse(trimmed, parse_text),
+        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Collated(_) => fit_text(text, to),
         Type::Date => match datetime::parse_date(trimmed) {
             Some(day) => Ok(Value::I32(day)),
             None => date_text::date(trimmed).map(Value::I32).map_err(fault),
@@ -329,7 +305,7 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
             None => date_text::timestamp(trimmed).map(Value::I64).map_err(fault),
         },
         Type::TimestampS | Type::TimestampMs | Type::TimestampNs | Type::TimestampTzNs => {
-            timestamp_units::parse(text, to)
+            timestamp_units::parse(text, to, parse_text)
         }
         Type::TimestampTz => match datetime::parse_timestamptz(trimmed) {
             Some(micros) => Ok(Value::I64(micros)),
@@ -344,60 +320,9 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         Type::Jsonb => jsonb::canonical(text),
         Type::System(kind) => system_type::parse(text, kind),
         Type::Enum(_) => enums::parse(text, to),
-        Type::List(_) | Type::Struct(_) | Type::Map(_) | Type::Union(_) => nested::parse(text, to, false),
-    }
-}
-
-/// The error of a text that is no value of the type; it shows at most 80 characters of it.
-fn unreadable(text: &str, to: Type) -> Error {
-    let is_moment = to.is_timestamp_of_unit()
-        || matches!(to, Type::Date | Type::Time | Type::TimeTz | Type::Timestamp | Type::TimestampTz);
-    if is_moment && has_datetime_fields(text.trim()) {
-        return beyond_range(text);
-    }
-    let state = match is_moment || to.is_interval() {
-        true => SqlState::InvalidDatetimeFormat,
-        false => SqlState::InvalidTextRepresentation,
-    };
-    let shown: String = text.chars().take(80).collect();
-    let name = to.sql_name().to_lowercase();
-    Error::new(state, format!("invalid input syntax for type {name}: \"{shown}\""))
-}
-
-/// The error of a text whose fields are those of a moment that there is not.
-fn beyond_range(text: &str) -> Error {
-    let shown: String = text.chars().take(80).collect();
-    let message = format!("date/time field value out of range: \"{shown}\"");
-    Error::new(SqlState::DatetimeFieldOverflow, message)
-}
-
-fn datetime_fault(text: &str, to: Type, fault: Fault) -> Error {
-    if fault == Fault::Form {
-        return unreadable(text, to);
-    }
-    match text.trim().contains(['/', '.']) {
-        true => beyond_range(text)
-            .with_hint("numbers are read as month, day, year; strptime(text, '%d/%m/%Y') reads others"),
-        false => beyond_range(text),
-    }
-}
-
-/// Whether a text that is no date or time at least has the shape of one, so that a field's value is at fault.
-fn has_datetime_fields(text: &str) -> bool {
-    let date = |t: &str| {
-        let parts: Vec<&str> = t.split('-').collect();
-        parts.len() == 3
-            && parts.iter().all(|p| !p.is_empty() && p.len() <= 5 && p.bytes().all(|b| b.is_ascii_digit()))
-    };
-    let time = |t: &str| {
-        let t = t.split(['+', 'Z', '-']).next().unwrap_or(t);
-        let parts: Vec<&str> = t.split(':').collect();
-        (2..=3).contains(&parts.len())
-            && parts.iter().all(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
-    };
-    match text.split_once([' ', 'T']) {
-        Some((d, t)) => date(d) && time(t.trim()),
-        None => date(text) || time(text),
+        Type::List(_) | Type::Struct(_) | Type::Map(_) | Type::Union(_) => {
+            nested::parse(text, to, false, INNER)
+        }
     }
 }
 
@@ -461,51 +386,11 @@ fn escaped_bytes(mut text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The top bit is flipped in a UUID's integer, so that signed order is the order of its bytes.
-const UUID_SIGN: u128 = 1 << 127;
-
-/// Reads 32 hexadecimal digits, with hyphens after any group of four and with or without braces.
-fn parse_uuid(text: &str) -> Option<i128> {
-    let body = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or(text);
-    let mut bits: u128 = 0;
-    let mut digits = 0;
-    for c in body.chars() {
-        if c == '-' {
-            if digits % 4 != 0 {
-                return None;
-            }
-            continue;
-        }
-        digits += 1;
-        if digits > 32 {
-            return None;
-        }
-        bits = bits << 4 | u128::from(c.to_digit(16)?);
+impl Value {
+    /// The value as SQL prints it; NULL prints as `NULL`.
+    pub fn display(&self, ty: Type) -> String {
+        format_value(self, ty)
     }
-    (digits == 32).then_some((bits ^ UUID_SIGN) as i128)
-}
-
-/// The integer that holds a UUID: its bytes read big-endian with the top bit flipped, so that signed order is the
-/// order of the bytes.
-pub fn uuid_from_bytes(bytes: [u8; 16]) -> i128 {
-    (u128::from_be_bytes(bytes) ^ UUID_SIGN) as i128
-}
-
-/// The bytes of the UUID that the integer holds; the inverse of `uuid_from_bytes`.
-pub fn uuid_to_bytes(value: i128) -> [u8; 16] {
-    (value as u128 ^ UUID_SIGN).to_be_bytes()
-}
-
-fn format_uuid(value: i128) -> String {
-    let bits = value as u128 ^ UUID_SIGN;
-    format!(
-        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-        bits >> 96,
-        (bits >> 80) & 0xFFFF,
-        (bits >> 64) & 0xFFFF,
-        (bits >> 48) & 0xFFFF,
-        bits & 0xFFFF_FFFF_FFFF
-    )
 }
 
 /// The value as PostgreSQL prints it (booleans as `true` and `false`, NULL as `NULL`). Instants are shown in the
@@ -524,7 +409,8 @@ pub fn format_value(value: &Value, ty: Type) -> String {
             }
             text
         }
-        (Value::Bytes(b), ty) if ty.is_nested() => nested::format(b, ty),
+        (Value::Bytes(b), ty) if ty.is_nested() => nested::format(b, ty, INNER),
+        (Value::Bytes(b), ty) if ty.is_wide_integer() => wide::format(b),
         (Value::Bytes(b), ty) if ty.is_reg() => system_type::reg_name(b).to_owned(),
         (Value::Bytes(b), _) => String::from_utf8_lossy(b).into_owned(),
         (_, Type::Enum(_)) => enums::label_of(value, ty).to_owned(),
@@ -533,6 +419,7 @@ pub fn format_value(value: &Value, ty: Type) -> String {
             datetime::format_date(value.as_i64().and_then(|v| i32::try_from(v).ok()).unwrap_or(0))
         }
         (_, Type::Time) => datetime::format_time(value.as_i64().unwrap_or(0)),
+        (_, Type::TimeNs) => time_ns::format(value.as_i64().unwrap_or(0)),
         (_, Type::TimeTz) => TimeTz::of_value(value).to_string(),
         (_, Type::Timestamp) => datetime::format_timestamp(value.as_i64().unwrap_or(0)),
         (_, Type::TimestampS | Type::TimestampMs) => datetime::format_timestamp(value.as_i64().unwrap_or(0)),
@@ -547,17 +434,6 @@ pub fn format_value(value: &Value, ty: Type) -> String {
         (_, Type::Uuid) => format_uuid(value.as_i128().unwrap_or(0)),
         _ => value.as_i128().unwrap_or(0).to_string(),
     }
-}
-
-/// The smallest and largest value of an integer-like physical type; `None` for the others.
-pub fn physical_range(physical: Physical) -> Option<(i128, i128)> {
-    Some(match physical {
-        Physical::I16 => (i128::from(i16::MIN), i128::from(i16::MAX)),
-        Physical::I32 => (i128::from(i32::MIN), i128::from(i32::MAX)),
-        Physical::I64 => (i128::from(i64::MIN), i128::from(i64::MAX)),
-        Physical::I128 => (i128::MIN, i128::MAX),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

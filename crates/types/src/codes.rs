@@ -23,6 +23,8 @@ pub const SYSTEM: u8 = 70;
 pub const VECTOR: u8 = 71;
 /// UNION, with its members.
 pub const UNION: u8 = 43;
+/// TEXT with a collation, with the collation's code.
+pub const COLLATED: u8 = 61;
 /// BIT(n), with its length.
 pub const BIT: u8 = 33;
 /// BIT VARYING(n), with its limit; 0 is no limit.
@@ -47,6 +49,7 @@ macro_rules! codes {
                     Type::System(_) => SYSTEM,
                     Type::Bit(_) => BIT,
                     Type::VarBit(_) => VARBIT,
+                    Type::Collated(_) => COLLATED,
                 }
             }
             /// The type of this code; `None` for an unknown code and for those of types with parameters.
@@ -89,6 +92,9 @@ codes! {
     41 TimestampMs
     42 TimestampNs
     44 TimestampTzNs
+    45 UHugeInt
+    46 BigNum
+    47 TimeNs
     60 Jsonb
 }
 
@@ -99,7 +105,7 @@ mod tests {
     #[test]
     fn numbers_lead_back_to_their_types() {
         let with_parameters =
-            [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, UNION, ENUM, BIT, VARBIT, SYSTEM, VECTOR];
+            [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, UNION, ENUM, BIT, VARBIT, SYSTEM, VECTOR, COLLATED];
         for code in 0..=u8::MAX {
             match Type::of_code(code) {
                 Some(ty) => assert_eq!((ty.code(), with_parameters.contains(&code)), (code, false)),

@@ -25,63 +25,119 @@ pub struct Position {
 /// The SQLSTATE classes in use. The codes are PostgreSQL's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SqlState {
+    /// 42601: the text is not in the grammar.
     SyntaxError,
+    /// 42P01: no such table or view.
     UndefinedTable,
+    /// 42703: no such column.
     UndefinedColumn,
+    /// 42883: no such function, or none for these types.
     UndefinedFunction,
+    /// 3F000: no such schema.
     UndefinedSchema,
+    /// 42704: no such object of another kind.
     UndefinedObject,
+    /// 42702: several columns have the name.
     AmbiguousColumn,
+    /// 42P07: the table or view is there already.
     DuplicateTable,
+    /// 42P06: the schema is there already.
     DuplicateSchema,
+    /// 42701: the column is there already, or named twice.
     DuplicateColumn,
+    /// 42804: a value of another type is wanted.
     DatatypeMismatch,
+    /// 22P02: a text that is no value of the type.
     InvalidTextRepresentation,
+    /// 22007: a text that is no date or time.
     InvalidDatetimeFormat,
+    /// 22008: a date or time outside of the calendar.
     DatetimeFieldOverflow,
+    /// 22003: a number outside of its type.
     NumericValueOutOfRange,
+    /// 22012: a division by zero.
     DivisionByZero,
+    /// 22023: a value that a parameter, option or setting cannot have.
     InvalidParameterValue,
+    /// 2201E: an argument outside of a logarithm's domain.
     InvalidArgument,
+    /// 22014: ntile of no positive number.
     InvalidNtileArgument,
+    /// 2201B: a pattern that is no regular expression.
     InvalidRegularExpression,
+    /// 2201G: bounds or a count that width_bucket cannot use.
     InvalidWidthBucketArgument,
+    /// 22004: NULL where a value has to be.
     NullValueNotAllowed,
+    /// 22016: nth_value of no positive number.
     InvalidNthValueArgument,
+    /// 22013: a frame that ends before it begins, or has a negative offset.
     InvalidFrameSize,
+    /// 42P21: texts of two collations meet.
+    CollationMismatch,
+    /// 42P20: a window function or window in a wrong place.
     WindowingError,
+    /// 42P19: a recursive query that is not of the allowed form.
     InvalidRecursion,
+    /// 42P02: a parameter without a value.
     UndefinedParameter,
+    /// 42723: the function is there already.
     DuplicateFunction,
+    /// 42710: the object is there already.
     DuplicateObject,
+    /// 42P05: the prepared statement is there already.
     DuplicatePreparedStatement,
+    /// 26000: no such prepared statement.
     UndefinedPreparedStatement,
+    /// 42809: an object of another kind has the name.
     WrongObjectType,
+    /// 3D000: no such database.
     UndefinedDatabase,
+    /// 42P04: the database is there already.
     DuplicateDatabase,
     /// A name that this kind of object cannot have.
     InvalidName,
+    /// 42P16: columns or keys that a table cannot have.
     InvalidTableDefinition,
+    /// 40001: a transaction met another one's changes, and may be tried again.
     SerializationFailure,
+    /// 2202H: a share of TABLESAMPLE that is not from 0 to 100.
     InvalidSampleArgument,
+    /// 22001: a text longer than its type.
     StringDataRightTruncation,
+    /// 22026: a text or bit string of another length than its type.
     StringDataLengthMismatch,
+    /// 2202E: a subscript that an array cannot have.
     ArraySubscript,
+    /// 21000: more than one row of a subquery, or for one row of a MERGE.
     CardinalityViolation,
+    /// 23502: NULL in a column that is NOT NULL.
     NotNullViolation,
+    /// 23505: two rows with one key.
     UniqueViolation,
+    /// 23503: a row without the row that it refers to, or one that is referred to.
     ForeignKeyViolation,
+    /// 23514: a row for which a CHECK is false.
     CheckViolation,
+    /// 2BP01: something else depends on the object.
     DependentObjectsStillExist,
+    /// 42P17: a definition that uses what it may not.
     InvalidObjectDefinition,
+    /// 42803: an aggregate or an ungrouped column in a wrong place.
     GroupingError,
+    /// 42P10: a column that may not be used there.
     InvalidColumnReference,
+    /// 42830: a foreign key that fits no key.
     InvalidForeignKey,
+    /// 42712: a name that stands twice in FROM.
     DuplicateAlias,
+    /// 42P09: several tables have the name.
     AmbiguousAlias,
     /// A parameter whose places ask for types that do not go together.
     AmbiguousParameter,
+    /// 42846: no cast between the types.
     CannotCoerce,
+    /// 0A000: not supported.
     FeatureNotSupported,
     /// The caller lacks a right: a bus client is not registered for the message, or a file of secrets is too open.
     InsufficientPrivilege,
@@ -99,14 +155,23 @@ pub enum SqlState {
     ConnectionFailure,
     /// A function of the host program failed.
     ExternalRoutineException,
+    /// 53200: the memory limit is reached.
     OutOfMemory,
+    /// 53100: no room on the disk.
     DiskFull,
+    /// 55P03: a lock was not had in time.
     LockNotAvailable,
+    /// 54001: a statement that is nested too deeply or too long.
     StatementTooComplex,
+    /// 57014: stopped by the user or by a timeout.
     QueryCanceled,
+    /// 58P01: no such file.
     UndefinedFile,
+    /// 58030: the machine could not read or write.
     IoError,
+    /// XX001: stored bytes are damaged.
     DataCorrupted,
+    /// 22P04: a file that is not of its format.
     BadCopyFormat,
     /// Bytes of a client that are no message of the protocol, or a message that does not fit what was said before.
     ProtocolViolation,
@@ -116,19 +181,27 @@ pub enum SqlState {
     CharacterNotInRepertoire,
     /// A connection that names no user, or one that may not log in.
     InvalidAuthorization,
+    /// 28P01: a wrong password.
     InvalidPassword,
+    /// 25006: a change in a transaction or database that is read only.
     ReadOnly,
+    /// 25001: not inside of a transaction.
     ActiveTransaction,
+    /// 25P01: only inside of a transaction.
     NoActiveTransaction,
+    /// 25P02: the transaction has failed, and only ROLLBACK helps.
     InFailedTransaction,
+    /// 3B001: no such savepoint.
     InvalidSavepoint,
     /// A sequence has no number to give.
     SequenceLimitExceeded,
+    /// 55000: the object is not in the state that is needed.
     NotInPrerequisiteState,
     /// A cursor or a portal that is not there.
     UndefinedCursor,
     /// A cursor that is not where it would have to be.
     InvalidCursorState,
+    /// 42P03: the cursor is there already.
     DuplicateCursor,
     /// A value given for a column that is GENERATED ALWAYS.
     GeneratedAlways,
@@ -138,6 +211,7 @@ pub enum SqlState {
     ConfigurationLimitExceeded,
     /// A server stops.
     AdminShutdown,
+    /// XX000: a broken invariant of the engine.
     Internal,
 }
 
@@ -172,6 +246,7 @@ impl SqlState {
             Self::NullValueNotAllowed => "22004",
             Self::InvalidNthValueArgument => "22016",
             Self::InvalidFrameSize => "22013",
+            Self::CollationMismatch => "42P21",
             Self::WindowingError => "42P20",
             Self::InvalidRecursion => "42P19",
             Self::UndefinedParameter => "42P02",
@@ -255,10 +330,25 @@ struct Parts {
     position: Option<Position>,
 }
 
+/// Bytes of a message, a detail or a hint at most: they quote values, and a value may have gigabytes.
+const MESSAGE_BYTES_MAX: usize = 16 << 10;
+
+/// The text, or the beginning of one that nobody would read to its end.
+fn readable(mut message: String) -> String {
+    if message.len() > MESSAGE_BYTES_MAX {
+        let all = message.len();
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX / 2));
+        message.shrink_to_fit();
+        message.push_str(&format!(" ... ({} more bytes)", all - message.len()));
+    }
+    message
+}
+
 impl Error {
     /// An error without detail, hint or position; the `with_` methods and `at` add them.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
-        Error(Box::new(Parts { state, message: message.into(), detail: None, hint: None, position: None }))
+        let message = readable(message.into());
+        Error(Box::new(Parts { state, message, detail: None, hint: None, position: None }))
     }
     /// An error XX000: a broken invariant, or a case that earlier checks exclude.
     pub fn internal(message: impl Into<String>) -> Self {
@@ -272,26 +362,22 @@ impl Error {
     pub fn division_by_zero() -> Self {
         Self::new(SqlState::DivisionByZero, "division by zero")
     }
-    /// An error 22003: a value outside the range of `ty`.
-    pub fn out_of_range(ty: &crate::Type) -> Self {
-        Self::new(SqlState::NumericValueOutOfRange, format!("{} out of range", ty.sql_name().to_lowercase()))
-    }
     /// Replaces the message.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
-        self.0.message = message.into();
+        self.0.message = readable(message.into());
         self
     }
     /// Sets the hint, which says what to do about it, and replaces an earlier one.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+        self.0.hint = Some(readable(hint.into()));
         self
     }
     /// Sets the detail, which adds facts such as the value at fault, and replaces an earlier one.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
-        self.0.detail = Some(detail.into());
+        self.0.detail = Some(readable(detail.into()));
         self
     }
     /// Sets the place in the statement that is at fault.
@@ -373,6 +459,20 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_that_quote_long_values_have_their_beginning() {
+        let long =
+            Error::new(SqlState::InvalidParameterValue, format!("no digits: {}", "\u{e4}".repeat(1 << 20)));
+        assert!(long.message().len() < MESSAGE_BYTES_MAX);
+        assert!(long.message().starts_with("no digits: \u{e4}"), "{long}");
+        assert!(long.message().ends_with("more bytes)"), "{long}");
+        let long = long.clone().with_detail("x".repeat(1 << 20)).with_hint("y".repeat(1 << 20));
+        assert!(long.detail().is_some_and(|text| text.len() < MESSAGE_BYTES_MAX));
+        assert!(long.hint().is_some_and(|text| text.len() < MESSAGE_BYTES_MAX));
+        let text = "x".repeat(MESSAGE_BYTES_MAX);
+        assert_eq!(Error::internal(text.clone()).message(), text);
+    }
 
     #[test]
     fn caret_stands_under_the_fault() {

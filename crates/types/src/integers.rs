@@ -2,7 +2,9 @@
 //! unsigned ones and HUGEINT lie in a wider form and keep their range wherever values are made (casts, arithmetic,
 //! sums). The binder, the kernels and the optimizer's bounds take the ranges from here.
 
-use crate::{Error, SqlState, Type, Value, cast, decimal};
+use crate::logical::physical_range;
+use crate::unreadable::unreadable;
+use crate::{Error, SqlState, Type, Value, decimal, wide};
 
 /// Signed types from the narrowest, one of which holds the values of any two integer types.
 const SIGNED: [Type; 5] = [Type::TinyInt, Type::SmallInt, Type::Integer, Type::BigInt, Type::HugeInt];
@@ -39,14 +41,14 @@ impl Type {
             Type::UBigInt => (0, i128::from(u64::MAX)),
             Type::HugeInt => (i128::MIN, i128::MAX),
             ty if ty.is_oid() => (0, i128::from(u32::MAX)),
-            ty if ty.is_plain_integer() => return cast::physical_range(ty.physical()),
+            ty if ty.is_plain_integer() => return physical_range(ty.physical()),
             _ => return None,
         })
     }
     /// The range of the integers that hold values of the type: an integer type's own, that of the physical form
     /// otherwise; `None` for types that are not held as integers.
     pub fn held_range(self) -> Option<(i128, i128)> {
-        self.integer_range().or_else(|| cast::physical_range(self.physical()))
+        self.integer_range().or_else(|| physical_range(self.physical()))
     }
     /// Decimal digits that hold every value of an integer type, 38 for HUGEINT, which has 39; `None` for other types.
     pub fn integer_digits(self) -> Option<u8> {
@@ -77,6 +79,53 @@ impl Type {
     }
 }
 
+/// Reads the forms of a number that a cast of a text to an integer takes beside plain digits: `0x1F`, `0b101` and
+/// `0o17`, `_` between digits, digits behind a point, which are rounded half away from zero, and an exponent.
+pub(crate) fn rounded_text(text: &str, to: Type) -> crate::Result<Value> {
+    let invalid = || unreadable(text, to);
+    let beyond = || Error::value_out_of_range(text.trim().chars().take(80).collect::<String>(), to);
+    let joined = without_underscores(text.trim()).ok_or_else(invalid)?;
+    let radix = match joined.get(..2).map(str::to_ascii_lowercase).as_deref() {
+        Some("0x") => Some(16),
+        Some("0o") => Some(8),
+        Some("0b") => Some(2),
+        _ => None,
+    };
+    if let Some(radix) = radix {
+        let digits = &joined[2..];
+        if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
+            return Err(invalid());
+        }
+        let value = i128::from_str_radix(digits, radix).map_err(|_| beyond())?;
+        // Leading zeros count as digits of the type, as in DuckDB.
+        let bits = to
+            .integer_range()
+            .map_or(128, |(_, high)| 128 - high.leading_zeros() + u32::from(high < i128::MAX));
+        let fits = radix != 2 || digits.len() <= bits.max(8) as usize;
+        return Value::of_integer(value, to).filter(|_| fits).ok_or_else(beyond);
+    }
+    match decimal::parse(&joined, 0) {
+        Ok(Some(value)) => Value::of_integer(value, to).ok_or_else(beyond),
+        // More digits than a decimal has, which HUGEINT may hold.
+        Ok(None) => wide::parse(&joined, Type::BigNum)
+            .and_then(|value| wide::cast(&value, Type::BigNum, to))
+            .map_err(|_| beyond()),
+        Err(decimal::NotANumber) => Err(invalid()),
+    }
+}
+
+/// The text without the `_` that stand between two digits; `None` where one stands elsewhere.
+fn without_underscores(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_hexdigit);
+    let stray = (0..bytes.len())
+        .any(|at| bytes[at] == b'_' && !(digit(at.checked_sub(1)) && digit(at.checked_add(1))));
+    // The letter of `0b_1` is a digit in hexadecimal.
+    let after_prefix =
+        bytes.len() > 2 && bytes[0] == b'0' && bytes[1].is_ascii_alphabetic() && bytes[2] == b'_';
+    (!stray && !after_prefix).then(|| text.replace('_', ""))
+}
+
 impl Value {
     /// The integer as a value of the integer-like type `ty`; `None` where it is out of range.
     pub fn of_integer(v: i128, ty: Type) -> Option<Value> {
@@ -88,6 +137,10 @@ impl Value {
 }
 
 impl Error {
+    /// An error 22003: a value outside the range of `ty`.
+    pub fn out_of_range(ty: &Type) -> Self {
+        Self::new(SqlState::NumericValueOutOfRange, format!("{} out of range", ty.sql_name().to_lowercase()))
+    }
     /// An error 22003 that shows the value that does not fit the type.
     pub fn value_out_of_range(value: impl std::fmt::Display, ty: Type) -> Error {
         Error::new(

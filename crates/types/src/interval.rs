@@ -70,6 +70,10 @@ impl Interval {
     pub fn key_of(packed: i128) -> i128 {
         packed.wrapping_add(1 << (KEY_SHIFT - 1)) >> KEY_SHIFT
     }
+    /// The packed interval that stands for all that equal this one: of the same key, without months and days.
+    pub fn least_equal(packed: i128) -> i128 {
+        Self::key_of(packed) << KEY_SHIFT
+    }
     /// The interval that an integer holds; the inverse of `packed`. Any other integer gives some interval, never a
     /// panic.
     pub fn of_packed(packed: i128) -> Interval {

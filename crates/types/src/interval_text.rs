@@ -10,11 +10,17 @@ use crate::interval::Interval;
 /// The fields that an interval literal may name, from the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
+    /// Twelve months.
     Year,
+    /// A month, of no fixed length.
     Month,
+    /// A day, of no fixed length where clocks change.
     Day,
+    /// 3,600 seconds.
     Hour,
+    /// 60 seconds.
     Minute,
+    /// A second.
     Second,
 }
 

@@ -3,6 +3,8 @@
 //! The text is kept as it was written; parts that are taken out of it lose the blanks between their own. It is read by
 //! `serde_json`, and where only a part is wanted (`get`) nothing else of it is built. Numbers keep their digits.
 
+use std::fmt::Write;
+
 use serde_json::value::RawValue;
 
 use crate::nested::encoding::{self, elements, entries, fields};
@@ -86,12 +88,15 @@ pub fn compact(text: &str) -> std::borrow::Cow<'_, str> {
 
 /// A JSON text taken apart, one level deep: what is inside arrays and objects stays text.
 pub enum Parsed<'a> {
+    /// `null`
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// As written.
     Number(&'a str),
     /// A string, its escapes resolved.
     Text(String),
+    /// The elements in their order.
     Array(Vec<&'a RawValue>),
     /// The entries in their order, repeated keys included.
     Object(Vec<(String, &'a RawValue)>),
@@ -158,7 +163,12 @@ pub fn push_value(value: &Value, ty: Type, out: &mut String) {
         (Value::Bool(b), _) => out.push_str(if *b { "true" } else { "false" }),
         (Value::F32(_) | Value::F64(_), _) if !value.as_f64().is_some_and(f64::is_finite) => shown(out),
         (Value::F32(_) | Value::F64(_), _) => out.push_str(&cast::format_value(value, ty)),
-        (_, ty) if ty.is_integer() || ty.is_decimal() => out.push_str(&cast::format_value(value, ty)),
+        (Value::I16(v), Type::SmallInt) => push_integer((*v).into(), out),
+        (Value::I32(v), Type::Integer) => push_integer((*v).into(), out),
+        (Value::I64(v), Type::BigInt) => push_integer(*v, out),
+        (_, ty) if ty.is_integer() || ty.is_decimal() || ty.is_wide_integer() => {
+            out.push_str(&cast::format_value(value, ty))
+        }
         (Value::Bytes(bytes), Type::Json | Type::Jsonb) => {
             out.push_str(&compact(&String::from_utf8_lossy(bytes)))
         }
@@ -221,20 +231,33 @@ pub fn push_value(value: &Value, ty: Type, out: &mut String) {
     }
 }
 
+fn push_integer(value: i64, out: &mut String) {
+    // Writing to a text does not fail.
+    let _ = write!(out, "{value}");
+}
+
 /// Appends a JSON string with its quotes, escaped.
 pub fn push_string(text: &str, out: &mut String) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push(c),
+    // What is written as it is comes in one piece.
+    let is_odd = |byte: u8| !(b' '..0x7F).contains(&byte) || byte == b'"' || byte == b'\\';
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(is_odd) {
+        out.push_str(&rest[..at]);
+        let mut characters = rest[at..].chars();
+        match characters.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\t') => out.push_str("\\t"),
+            Some('\r') => out.push_str("\\r"),
+            Some(c) if c.is_control() => out.push_str(&format!("\\u{:04x}", c as u32)),
+            Some(c) => out.push(c),
+            None => {}
         }
+        rest = characters.as_str();
     }
+    out.push_str(rest);
     out.push('"');
 }
 

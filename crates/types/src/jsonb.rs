@@ -20,11 +20,15 @@ const DIGITS_MAX: i64 = 400;
 /// A JSONB value taken apart. Numbers and objects are in their one form, so that equal values are equal trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tree {
+    /// `null`
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// In its one form.
     Number(String),
+    /// A string, its escapes resolved.
     Text(String),
+    /// The elements in their order.
     Array(Vec<Tree>),
     /// In the order of keys, each once.
     Object(Vec<(String, Tree)>),

@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+mod calendar;
 pub mod cast;
 pub mod codes;
+pub mod collation;
 pub mod date_text;
 pub mod datetime;
 pub mod decimal;
@@ -24,6 +26,7 @@ pub mod like;
 pub mod logical;
 pub mod names;
 pub mod nested;
+mod numbers;
 pub mod predicate;
 pub mod quote;
 pub mod referential;
@@ -32,14 +35,20 @@ pub mod size;
 pub mod statistics;
 pub mod stop;
 pub mod switch;
+mod system_kinds;
 pub mod system_type;
+pub mod time_ns;
 pub mod time_tz;
 pub mod timestamp_units;
 pub mod units;
+mod unreadable;
+mod uuid;
 pub mod value;
+pub mod wide;
 pub mod written;
 pub mod zone;
 
+pub use collation::Collation;
 pub use error::{Error, Position, Result, SqlState};
 pub use like::LikePattern;
 pub use logical::{Field, Physical, Schema, Type};

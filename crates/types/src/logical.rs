@@ -11,33 +11,51 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bits::BITS_MAX;
+use crate::Collation;
 use crate::nested::NestedId;
-use crate::system_type::{Storage, SystemType};
+use crate::system_kinds::{Storage, SystemType};
 
 /// Digits that always fit a 64-bit integer.
 pub const DECIMAL_64_PRECISION_MAX: u8 = 18;
 /// Digits that always fit a 128-bit integer; SQL's DECIMAL ends here.
 pub const DECIMAL_PRECISION_MAX: u8 = 38;
+/// Largest length that BIT(n) and BIT VARYING(n) may declare, as in PostgreSQL.
+pub const BITS_MAX: u32 = 83_886_080;
 
 /// A logical SQL type with its parameters; eight bytes that are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Type {
     /// The type of an untyped NULL, until its context fixes one.
     Null,
+    /// BOOLEAN.
     Boolean,
+    /// SMALLINT, 16 bits.
     SmallInt,
+    /// INTEGER, 32 bits.
     Integer,
+    /// BIGINT, 64 bits.
     BigInt,
     /// This and the next five types are integers narrower than the form that holds them: see `integers`.
     TinyInt,
+    /// UTINYINT, 8 bits without a sign.
     UTinyInt,
+    /// USMALLINT, 16 bits without a sign.
     USmallInt,
+    /// UINTEGER, 32 bits without a sign.
     UInteger,
+    /// UBIGINT, 64 bits without a sign.
     UBigInt,
+    /// HUGEINT, 128 bits.
     HugeInt,
+    /// Integers that 128 bits with a sign do not hold: see `wide`.
+    UHugeInt,
+    /// Integers of any size; see `wide`.
+    BigNum,
+    /// REAL, 32 bits.
     Real,
+    /// DOUBLE PRECISION, 64 bits.
     Double,
+    /// DECIMAL(p, s): whole numbers of its last digit.
     Decimal {
         /// Digits in all, 1 to 38.
         precision: u8,
@@ -48,11 +66,16 @@ pub enum Type {
     Char(u32),
     /// VARCHAR(n): at most n characters.
     Varchar(u32),
+    /// TEXT: UTF-8 of any length.
     Text,
+    /// TEXT with a collation: see `collation`.
+    Collated(Collation),
     /// Days since 1970-01-01.
     Date,
     /// Microseconds since midnight.
     Time,
+    /// Nanoseconds since midnight: see `time_ns`.
+    TimeNs,
     /// A clock's reading and its zone's offset: see `time_tz`.
     TimeTz,
     /// Microseconds since 1970-01-01 00:00:00, no zone.
@@ -73,6 +96,7 @@ pub enum Type {
     IntervalDayTime,
     /// Months, days and microseconds: see `interval`.
     Interval,
+    /// BYTEA: bytes.
     Bytea,
     /// BIT(n): see `bits`.
     Bit(u32),
@@ -90,7 +114,9 @@ pub enum Type {
     Enum(NestedId),
     /// LIST; like STRUCT and MAP one byte string: see `nested`.
     List(NestedId),
+    /// STRUCT: named fields.
     Struct(NestedId),
+    /// MAP: keys and values.
     Map(NestedId),
     /// One of several named alternatives: see `nested::union`.
     Union(NestedId),
@@ -99,12 +125,19 @@ pub enum Type {
 /// How values of a type are held in vectors and blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Physical {
+    /// One bit.
     Bool,
+    /// 16 bits.
     I16,
+    /// 32 bits.
     I32,
+    /// 64 bits.
     I64,
+    /// 128 bits.
     I128,
+    /// A float of 32 bits.
     F32,
+    /// A float of 64 bits.
     F64,
     /// Text, BYTEA and nested values.
     Bytes,
@@ -135,6 +168,7 @@ impl Type {
             Self::BigInt
             | Self::UInteger
             | Self::Time
+            | Self::TimeNs
             | Self::TimeTz
             | Self::Timestamp
             | Self::TimestampTz
@@ -156,9 +190,12 @@ impl Type {
             Self::Char(_)
             | Self::Varchar(_)
             | Self::Text
+            | Self::Collated(_)
             | Self::Json
             | Self::Jsonb
             | Self::Bytea
+            | Self::UHugeInt
+            | Self::BigNum
             | Self::Bit(_)
             | Self::VarBit(_)
             | Self::List(_)
@@ -170,7 +207,9 @@ impl Type {
     /// Whether values are UTF-8 text: CHAR, VARCHAR, TEXT, JSON, JSONB, `name` and kin.
     pub fn is_text(self) -> bool {
         match self {
-            Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Json | Self::Jsonb => true,
+            Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Collated(_) | Self::Json | Self::Jsonb => {
+                true
+            }
             Self::System(kind) => kind.storage() == Storage::Text,
             _ => false,
         }
@@ -219,6 +258,10 @@ impl Type {
     }
 
     pub(crate) fn plain_from_sql_name(name: &str) -> Option<Type> {
+        if let Some((text, collation)) = name.split_once(" COLLATE ") {
+            let collation = collation.trim().trim_matches('"');
+            return (text.trim() == "TEXT").then(|| Collation::named(collation).ok().map(Self::Collated))?;
+        }
         let name = name.trim().to_ascii_uppercase();
         let (word, arguments) = match name.split_once('(') {
             Some((word, rest)) => (word.trim(), rest.trim().strip_suffix(')')?),
@@ -241,6 +284,8 @@ impl Type {
             ("UINTEGER" | "UINT32", []) => Self::UInteger,
             ("UBIGINT" | "UINT64", []) => Self::UBigInt,
             ("HUGEINT" | "INT128", []) => Self::HugeInt,
+            ("UHUGEINT" | "UINT128", []) => Self::UHugeInt,
+            ("BIGNUM", []) => Self::BigNum,
             ("DECIMAL" | "NUMERIC" | "DEC", []) => Self::Decimal { precision: 38, scale: 10 },
             ("DECIMAL" | "NUMERIC" | "DEC", [precision]) => Self::decimal(*precision, 0)?,
             ("DECIMAL" | "NUMERIC" | "DEC", [precision, scale]) => Self::decimal(*precision, *scale)?,
@@ -250,6 +295,7 @@ impl Type {
             ("TEXT" | "VARCHAR" | "STRING" | "CHARACTER VARYING", []) => Self::Text,
             ("DATE", []) => Self::Date,
             ("TIME" | "TIME WITHOUT TIME ZONE", []) => Self::Time,
+            ("TIME_NS", []) => Self::TimeNs,
             ("TIMETZ" | "TIME WITH TIME ZONE", []) => Self::TimeTz,
             ("TIMESTAMP" | "DATETIME" | "TIMESTAMP WITHOUT TIME ZONE", []) => Self::Timestamp,
             ("TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE", []) => Self::TimestampTz,
@@ -296,12 +342,18 @@ impl Type {
             Self::UInteger => "UINTEGER".into(),
             Self::UBigInt => "UBIGINT".into(),
             Self::HugeInt => "HUGEINT".into(),
+            Self::UHugeInt => "UHUGEINT".into(),
+            Self::BigNum => "BIGNUM".into(),
+            Self::TimeNs => "TIME_NS".into(),
             Self::Real => "REAL".into(),
             Self::Double => "DOUBLE PRECISION".into(),
             Self::Decimal { precision, scale } => format!("DECIMAL({precision},{scale})"),
             Self::Char(n) => format!("CHAR({n})"),
             Self::Varchar(n) => format!("VARCHAR({n})"),
             Self::Text => "TEXT".into(),
+            Self::Collated(collation) => {
+                format!("TEXT COLLATE {}", collation.written())
+            }
             Self::Date => "DATE".into(),
             Self::Time => "TIME".into(),
             Self::TimeTz => "TIMETZ".into(),
@@ -380,4 +432,15 @@ impl Schema {
     pub fn position(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|f| f.name == name)
     }
+}
+
+/// The smallest and largest value of an integer-like physical type; `None` for the others.
+pub fn physical_range(physical: Physical) -> Option<(i128, i128)> {
+    Some(match physical {
+        Physical::I16 => (i128::from(i16::MIN), i128::from(i16::MAX)),
+        Physical::I32 => (i128::from(i32::MIN), i128::from(i32::MAX)),
+        Physical::I64 => (i128::from(i64::MIN), i128::from(i64::MAX)),
+        Physical::I128 => (i128::MIN, i128::MAX),
+        _ => return None,
+    })
 }

@@ -14,11 +14,17 @@ use crate::{LikePattern, Value};
 /// SQL's six comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Comparison {
+    /// `=`
     Equal,
+    /// `<>`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
 }
 
@@ -82,7 +88,9 @@ pub struct Bound {
 pub enum ColumnPredicate {
     /// Between the bounds, each optional; equality is a range of one value.
     Range {
+        /// Absent: from the least value.
         low: Option<Bound>,
+        /// Absent: to the greatest value.
         high: Option<Bound>,
     },
     /// Not NULL and another value; the operand is not NULL.
@@ -93,10 +101,14 @@ pub enum ColumnPredicate {
     NotIn(Arc<[Value]>),
     /// LIKE, or NOT LIKE if `negated`.
     Like {
+        /// The pattern, taken apart.
         pattern: Arc<LikePattern>,
+        /// NOT LIKE.
         negated: bool,
     },
+    /// NULL.
     IsNull,
+    /// Not NULL.
     IsNotNull,
 }
 

@@ -22,7 +22,9 @@ fn mix(mut h: u64) -> u64 {
 /// What a sample chooses: single rows (BERNOULLI), or whole blocks (SYSTEM).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SampleOf {
+    /// BERNOULLI and RESERVOIR: row by row.
     Rows,
+    /// SYSTEM: block by block.
     Blocks,
 }
 

@@ -6,7 +6,7 @@
 //! here goes through the type of microseconds, `in_microseconds`: functions take it in their place, and other casts
 //! pass by it.
 
-use crate::{Error, Result, SqlState, Type, Value, Zone, cast, datetime, zone};
+use crate::{Error, Result, SqlState, Type, Value, Zone, datetime, zone};
 
 /// Nanoseconds of a microsecond.
 const NANOS_PER_MICRO: i128 = 1000;
@@ -57,12 +57,14 @@ pub fn converted(held: i64, from: Type, to: Type) -> Option<i64> {
     i64::try_from(rounded / held_nanos(to)).ok().filter(|held| !datetime::is_infinite(*held))
 }
 
-/// Casts from or to one of these types, by way of microseconds where the other one has another zone or none.
-pub(crate) fn cast(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value> {
-    let again = |value: &Value, from: Type, to: Type| match lenient {
-        true => cast::try_cast_value(value, from, to),
-        false => cast::cast_value(value, from, to),
-    };
+/// Casts from or to one of these types, by way of microseconds where the other one has another zone or none; `again`
+/// casts those.
+pub(crate) fn cast(
+    value: &Value,
+    from: Type,
+    to: Type,
+    again: fn(&Value, Type, Type) -> Result<Value>,
+) -> Result<Value> {
     let (near, far) = (from.in_microseconds(), to.in_microseconds());
     if let (Some(held), true) = (value.as_i64(), near != far && held_nanos(from) + held_nanos(to) == 2)
         && to.unit_nanos().is_some()
@@ -74,10 +76,15 @@ pub(crate) fn cast(value: &Value, from: Type, to: Type, lenient: bool) -> Result
         return nanos.map(Value::I64).ok_or_else(|| Error::out_of_range(&to));
     }
     if near != far {
-        let micros = if from == near { value.clone() } else { cast(value, from, near, lenient)? };
+        let micros = if from == near { value.clone() } else { cast(value, from, near, again)? };
         let there = again(&micros, near, far)?;
-        return if to == far { Ok(there) } else { cast(&there, far, to, lenient) };
+        return if to == far { Ok(there) } else { cast(&there, far, to, again) };
     }
+    in_unit(value, from, to)
+}
+
+/// Casts between timestamps that both have a zone or none.
+fn in_unit(value: &Value, from: Type, to: Type) -> Result<Value> {
     match value.as_i64() {
         None => Ok(Value::Null),
         Some(held) => converted(held, from, to).map(Value::I64).ok_or_else(|| {
@@ -88,15 +95,16 @@ pub(crate) fn cast(value: &Value, from: Type, to: Type, lenient: bool) -> Result
     }
 }
 
-/// Reads a timestamp as that of microseconds; of nanoseconds nine digits behind the point are kept, more are cut.
-pub(crate) fn parse(text: &str, to: Type) -> Result<Value> {
+/// Reads a timestamp as `read` reads that of microseconds; of nanoseconds nine digits behind the point are kept, more are
+/// cut.
+pub(crate) fn parse(text: &str, to: Type, read: fn(&str, Type) -> Result<Value>) -> Result<Value> {
     let (short, nanos) = match to.unit_nanos() {
         Some(1) => split_nanos(text),
         _ => (None, 0),
     };
     let plain = to.in_microseconds();
-    let micros = cast::parse_text(short.as_deref().unwrap_or(text), plain)?;
-    let whole = cast(&micros, plain, to, false)?;
+    let micros = read(short.as_deref().unwrap_or(text), plain)?;
+    let whole = in_unit(&micros, plain, to)?;
     match whole.as_i64() {
         Some(held) if nanos > 0 && !datetime::is_infinite(held) => {
             held.checked_add(nanos).map(Value::I64).ok_or_else(|| Error::out_of_range(&to))
@@ -117,7 +125,8 @@ fn split_nanos(text: &str) -> (Option<String>, i64) {
     split_at_point(text, point)
 }
 
-fn split_at_point(text: &str, point: usize) -> (Option<String>, i64) {
+/// As `split_nanos`, the place of the point being known.
+pub(crate) fn split_at_point(text: &str, point: usize) -> (Option<String>, i64) {
     let digits = text[point + 1..].bytes().take_while(u8::is_ascii_digit).count();
     if digits <= 6 {
         return (None, 0);
@@ -132,17 +141,21 @@ pub(crate) fn format(nanos: i64) -> String {
     if datetime::is_infinite(nanos) {
         return datetime::format_timestamp(nanos);
     }
-    let rest = nanos.rem_euclid(1000);
     let mut text = datetime::format_timestamp(nanos.div_euclid(1000));
+    push_nanos(&mut text, nanos.rem_euclid(1000));
+    text
+}
+
+/// Appends the nanoseconds below a microsecond to a time of day that ends in at most six digits behind the point.
+pub(crate) fn push_nanos(text: &mut String, rest: i64) {
     if rest > 0 {
         let digits = text.rfind('.').map_or(0, |point| text.len() - point - 1);
         if digits == 0 {
             text.push('.');
         }
         text.push_str(&"000000"[digits..]);
-        text.push_str(format!("{rest:03}").trim_end_matches('0'));
+        text.push_str(std::format!("{rest:03}").trim_end_matches('0'));
     }
-    text
 }
 
 /// The text of nanoseconds since 1970 in UTC, as a clock in the zone shows them, with its offset.
@@ -163,6 +176,7 @@ pub(crate) fn format_in_zone(nanos: i64, zone: Zone) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cast;
 
     #[test]
     fn nanoseconds_are_read_and_shown() {

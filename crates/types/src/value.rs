@@ -12,18 +12,26 @@ use std::sync::Arc;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Physical, Type};
+use crate::Physical;
 
 /// One scalar in the physical form of its type, which it does not carry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Value {
+    /// NULL, of any type.
     Null,
+    /// BOOLEAN.
     Bool(bool),
+    /// SMALLINT and narrower integers.
     I16(i16),
+    /// INTEGER, dates, months, and labels of enums.
     I32(i32),
+    /// BIGINT, times, and decimals of at most 18 digits.
     I64(i64),
+    /// Wider integers and decimals.
     I128(i128),
+    /// REAL.
     F32(f32),
+    /// DOUBLE PRECISION.
     F64(f64),
     /// UTF-8 text or raw bytes.
     #[serde(serialize_with = "write_bytes", deserialize_with = "read_bytes")]
@@ -151,10 +159,6 @@ impl Value {
             Value::F32(_) | Value::F64(_) => 2,
             Value::Bytes(_) => 3,
         }
-    }
-    /// The value as SQL prints it; NULL prints as `NULL`.
-    pub fn display(&self, ty: Type) -> String {
-        crate::cast::format_value(self, ty)
     }
 }
 

@@ -97,6 +97,10 @@ enum Form {
     TimestampMs,
     TimestampNs,
     TimestampTzNs,
+    UHugeInt,
+    BigNum,
+    TimeNs,
+    Collated(u32),
 }
 
 /// A part of a nested type; numbers are places in the list of parts.
@@ -141,6 +145,10 @@ impl Form {
             Type::TimestampMs => Self::TimestampMs,
             Type::TimestampNs => Self::TimestampNs,
             Type::TimestampTzNs => Self::TimestampTzNs,
+            Type::UHugeInt => Self::UHugeInt,
+            Type::BigNum => Self::BigNum,
+            Type::TimeNs => Self::TimeNs,
+            Type::Collated(collation) => Self::Collated(collation.code()),
             Type::IntervalYearMonth => Self::IntervalYearMonth,
             Type::IntervalDayTime => Self::IntervalDayTime,
             Type::Interval => Self::Interval,
@@ -184,6 +192,10 @@ impl Form {
             Self::TimestampMs => Type::TimestampMs,
             Self::TimestampNs => Type::TimestampNs,
             Self::TimestampTzNs => Type::TimestampTzNs,
+            Self::UHugeInt => Type::UHugeInt,
+            Self::BigNum => Type::BigNum,
+            Self::TimeNs => Type::TimeNs,
+            Self::Collated(code) => Type::Collated(crate::Collation::of_code(code)?),
             Self::IntervalYearMonth => Type::IntervalYearMonth,
             Self::IntervalDayTime => Type::IntervalDayTime,
             Self::Interval => Type::Interval,

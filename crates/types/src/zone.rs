@@ -14,7 +14,7 @@ use chrono::{DateTime, Datelike, Offset, TimeZone};
 use chrono_tz::{OffsetComponents, OffsetName, TZ_VARIANTS, Tz};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, is_leap};
+use crate::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, is_leap};
 use crate::{Error, Result, SqlState, names};
 
 /// The last year whose rules the database's tables hold; later years repeat.
@@ -26,6 +26,7 @@ const OFFSET_SECONDS_MAX: i32 = 16 * 3600;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Zone {
     #[default]
+    /// Coordinated universal time.
     Utc,
     /// Seconds east of Greenwich.
     Fixed(i32),
@@ -191,7 +192,7 @@ impl Zone {
     pub fn local(self, instant: i64) -> Option<i64> {
         match self {
             Zone::Utc => Some(instant),
-            _ if crate::datetime::is_infinite(instant) => Some(instant),
+            _ if crate::calendar::is_infinite(instant) => Some(instant),
             zone => instant.checked_add(i64::from(zone.offset_at(instant)) * MICROS_PER_SECOND),
         }
     }
@@ -202,7 +203,7 @@ impl Zone {
         let micros = |seconds: i32| i64::from(seconds) * MICROS_PER_SECOND;
         match self {
             Zone::Utc => Some(local),
-            _ if crate::datetime::is_infinite(local) => Some(local),
+            _ if crate::calendar::is_infinite(local) => Some(local),
             Zone::Fixed(seconds) => local.checked_sub(micros(seconds)),
             Zone::Named(_) => {
                 // No zone has two changes within two days, and no offset is a day.
@@ -232,7 +233,7 @@ impl Zone {
         if months == 0 {
             return Some(instant);
         }
-        self.instant(crate::datetime::timestamp_add_months(self.local(instant)?, months)?)
+        self.instant(crate::calendar::timestamp_add_months(self.local(instant)?, months)?)
     }
 }
 

@@ -52,15 +52,18 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::Real => DataType::Float32,
         Type::Double => DataType::Float64,
         Type::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
-        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json | Type::Jsonb => DataType::Utf8View,
+        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Collated(_) | Type::Json | Type::Jsonb => {
+            DataType::Utf8View
+        }
         Type::System(kind) => match kind.storage() {
             Storage::Number => DataType::UInt32,
             Storage::Named | Storage::Text => DataType::Utf8View,
         },
         // Arrow has no such types.
-        Type::TimeTz | Type::Bit(_) | Type::VarBit(_) => DataType::Utf8View,
+        Type::TimeTz | Type::Bit(_) | Type::VarBit(_) | Type::UHugeInt | Type::BigNum => DataType::Utf8View,
         Type::Date => DataType::Date32,
         Type::Time => DataType::Time64(TimeUnit::Microsecond),
+        Type::TimeNs => DataType::Time64(TimeUnit::Nanosecond),
         Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
         Type::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into())),
         Type::TimestampS => DataType::Timestamp(TimeUnit::Second, None),
@@ -114,6 +117,7 @@ pub fn type_from_arrow(ty: &DataType) -> Option<Type> {
         DataType::FixedSizeBinary(16) => Type::Uuid,
         DataType::FixedSizeBinary(_) => Type::Bytea,
         DataType::Date32 | DataType::Date64 => Type::Date,
+        DataType::Time64(TimeUnit::Nanosecond) => Type::TimeNs,
         DataType::Time32(_) | DataType::Time64(_) => Type::Time,
         DataType::Timestamp(TimeUnit::Nanosecond, None) => Type::TimestampNs,
         DataType::Timestamp(_, None) => Type::Timestamp,
@@ -236,13 +240,10 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
                 .collect();
             Arc::new(PrimitiveArray::<at::IntervalMonthDayNanoType>::new(wide.into(), nulls))
         }
-        (Data::I64(_), Type::TimeTz) => {
-            let shown = (0..vector.len()).map(|row| match vector.is_null(row) {
-                true => None,
-                false => Some(vector.value(row).display(Type::TimeTz)),
-            });
-            Arc::new(StringViewArray::from_iter(shown))
+        (Data::I64(v), Type::TimeNs) => {
+            Arc::new(PrimitiveArray::<at::Time64NanosecondType>::new(v.clone(), nulls))
         }
+        (Data::I64(_), Type::TimeTz) => as_texts(&vector),
         (Data::I64(v), _) => Arc::new(PrimitiveArray::<at::Int64Type>::new(v.clone(), nulls)),
         (Data::I128(v), Type::Uuid) => {
             let mut builder = FixedSizeBinaryBuilder::with_capacity(v.len(), 16);
@@ -267,6 +268,7 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
             let shown = (0..vector.len()).map(|row| (!vector.is_null(row)).then(|| reg_name(s.get(row))));
             Arc::new(StringViewArray::from_iter(shown))
         }
+        (Data::Bytes(_), ty) if ty.is_wide_integer() => as_texts(&vector),
         (Data::Bytes(s), ty) => {
             // SAFETY: `Strings` keeps every view inside its buffers (checked when it is made), and text types hold
             // UTF-8 only: it is validated where it enters (files, Arrow, literals) and kept by every kernel.
@@ -280,6 +282,12 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
         }
         (Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_), _) => unreachable!("flattened above"),
     }
+}
+
+/// Values of a type that Arrow has not, as they are shown.
+fn as_texts(vector: &Vector) -> ArrayRef {
+    let shown = |row: usize| (!vector.is_null(row)).then(|| vector.value(row).display(vector.ty()));
+    Arc::new(StringViewArray::from_iter((0..vector.len()).map(shown)))
 }
 
 /// Timestamps of another unit than microseconds.
@@ -380,6 +388,7 @@ pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
         }
         DataType::Time32(_) => converted!(at::Time32MillisecondType, I64, |v| i64::from(*v) * 1000),
         DataType::Time64(TimeUnit::Microsecond) => primitive!(at::Time64MicrosecondType, I64),
+        DataType::Time64(_) if ty == Type::TimeNs => primitive!(at::Time64NanosecondType, I64),
         DataType::Time64(_) => converted!(at::Time64NanosecondType, I64, |v| v.div_euclid(1000)),
         DataType::Timestamp(TimeUnit::Second, _) => {
             converted!(at::TimestampSecondType, I64, |v| v.saturating_mul(1_000_000))

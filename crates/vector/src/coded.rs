@@ -13,8 +13,11 @@ use crate::{Data, Vector};
 /// One code per row, in the width that the block uses.
 #[derive(Clone, Debug)]
 pub enum Codes {
+    /// Codes of one byte.
     U8(ScalarBuffer<u8>),
+    /// Codes of two bytes.
     U16(ScalarBuffer<u16>),
+    /// Codes of four bytes.
     U32(ScalarBuffer<u32>),
 }
 
@@ -22,7 +25,12 @@ pub enum Codes {
 #[derive(Clone, Debug)]
 pub enum Meaning {
     /// `base + code * step`, which fits the vector's type for every code up to the last.
-    Line { base: i64, step: i64 },
+    Line {
+        /// The value of code 0.
+        base: i64,
+        /// The distance between the values of two codes that follow each other.
+        step: i64,
+    },
     /// The code is a row of this flat vector, which holds no NULL.
     Values(Arc<Vector>),
 }

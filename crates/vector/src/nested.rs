@@ -4,12 +4,15 @@
 //! strings. Conversion to and from Arrow, UNNEST and functions over elements work on the flat vectors of what is
 //! inside, with an offset per row, and write the byte strings once at the end. Wrong bytes give NULLs, never a panic.
 
+use std::sync::Arc;
+
 use arrow_buffer::NullBufferBuilder;
 use types::nested::encoding::{self, elements, entries, fields};
 use types::nested::union::member_of;
 use types::{Physical, Type, Value};
 
-use crate::{Data, StringBuilder, Vector};
+use crate::strings::inline_view;
+use crate::{Data, StringBuilder, Strings, Vector};
 
 /// Collects payloads of nested values into one vector.
 pub struct PayloadBuilder<'a> {
@@ -185,6 +188,50 @@ pub fn push_payload(vector: &Vector, row: usize, out: &mut Vec<u8>) {
     }
 }
 
+/// The slots of all rows of a flat or constant vector, as one vector of bytes. Those of numbers of at most eight bytes
+/// are made as views, without a buffer.
+pub fn slots(vector: &Vector, ty: Type, rows: usize) -> Vector {
+    let views = match vector.data() {
+        Data::I16(v) => slot_views(vector, v, |v| encoding::sortable_i16(*v)),
+        Data::I32(v) => slot_views(vector, v, |v| encoding::sortable_i32(*v)),
+        Data::I64(v) => slot_views(vector, v, |v| encoding::sortable_i64(*v)),
+        Data::F32(v) => slot_views(vector, v, |v| encoding::sortable_f32(*v)),
+        Data::F64(v) => slot_views(vector, v, |v| encoding::sortable_f64(*v)),
+        _ => {
+            return join(ty, rows, |row, out| {
+                push_slot(vector, row, out);
+                true
+            });
+        }
+    };
+    Vector::new(ty, Data::Bytes(Strings::from_trusted(views.into(), Arc::from([]))), None)
+}
+
+fn slot_views<T, const N: usize>(
+    vector: &Vector,
+    values: &[T],
+    payload: impl Fn(&T) -> [u8; N],
+) -> Vec<u128> {
+    let view = |value: &T| {
+        let mut slot = [0u8; 9];
+        slot[0] = encoding::VALUE;
+        slot[1..1 + N].copy_from_slice(&payload(value));
+        let mut view = [0u8; 16];
+        view[..4].copy_from_slice(&(N as u32 + 1).to_le_bytes());
+        view[4..13].copy_from_slice(&slot);
+        u128::from_le_bytes(view)
+    };
+    let null = inline_view(&[encoding::NULL]);
+    match vector.validity().filter(|nulls| nulls.null_count() > 0) {
+        None => values.iter().map(view).collect(),
+        Some(valid) => values
+            .iter()
+            .zip(valid.iter())
+            .map(|(value, valid)| if valid { view(value) } else { null })
+            .collect(),
+    }
+}
+
 /// A vector of `rows` lists of type `ty`: row r has the elements at `ranges(r)`, and is NULL if that is `None`.
 pub fn join_list(
     ty: Type,
@@ -228,6 +275,17 @@ pub fn join_struct(ty: Type, fields: &[Vector], rows: usize, is_null: impl Fn(us
         fields.iter().for_each(|field| push_slot(field, row, out));
         true
     })
+}
+
+/// The values that stand for all that equal these: equal values in the result have equal bytes.
+pub fn by_equality(vector: Vector) -> Vector {
+    let equality = types::nested::equality::Equality::of(vector.ty());
+    if equality.is_of_bytes() {
+        return vector;
+    }
+    let mut builder = crate::VectorBuilder::new(vector.ty(), vector.len());
+    (0..vector.len()).for_each(|row| builder.push(&equality.value(vector.value(row))));
+    builder.finish()
 }
 
 /// A vector of type `ty` from byte strings: `write` appends the bytes of a row and returns `true`, or `false` for

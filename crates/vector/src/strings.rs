@@ -101,6 +101,14 @@ impl Strings {
             &self.buffers[buffer][offset..offset + length]
         }
     }
+    /// The bytes from a long string's first on to the end of its buffer, so that several may be copied at once; `None`
+    /// for a string that lives in its view. Panics when `row` is out of range.
+    #[inline]
+    pub fn bytes_from(&self, row: usize) -> Option<&[u8]> {
+        let view = self.views[row];
+        let (buffer, offset) = view_place(view);
+        if view_length(view) <= INLINE_BYTES { None } else { self.buffers[buffer].get(offset..) }
+    }
     /// The bytes of all rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|row| self.get(row))
@@ -190,6 +198,20 @@ impl StringBuilder {
         }
         let view = make_view(bytes, self.full.len() as u32, self.current.len() as u32);
         self.current.extend_from_slice(bytes);
+        self.views.push(view);
+    }
+    /// Appends a row of at most `most` bytes that `write` appends to the buffer it is given.
+    pub fn push_written(&mut self, most: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.current.is_empty() && self.current.len() + most > BUFFER_BYTES_MAX {
+            self.full.push(Buffer::from_vec(std::mem::take(&mut self.current)));
+        }
+        self.current.reserve(most);
+        let start = self.current.len();
+        write(&mut self.current);
+        let view = make_view(&self.current[start..], self.full.len() as u32, start as u32);
+        if view_length(view) <= INLINE_BYTES {
+            self.current.truncate(start);
+        }
         self.views.push(view);
     }
     /// As `push`, for bytes that the caller gives up: a string of 1 MB or more becomes a buffer of its own without a

@@ -18,19 +18,29 @@ pub type Validity = Option<NullBuffer>;
 /// The values, in the physical form of the vector's type.
 #[derive(Clone, Debug)]
 pub enum Data {
+    /// One bit a row.
     Bool(BooleanBuffer),
+    /// SMALLINT and narrower integers.
     I16(ScalarBuffer<i16>),
+    /// INTEGER, dates, and months.
     I32(ScalarBuffer<i32>),
+    /// BIGINT, times, and decimals of at most 18 digits.
     I64(ScalarBuffer<i64>),
+    /// Wider integers and decimals.
     I128(ScalarBuffer<i128>),
+    /// REAL.
     F32(ScalarBuffer<f32>),
+    /// DOUBLE PRECISION.
     F64(ScalarBuffer<f64>),
+    /// Texts, BYTEA and nested values.
     Bytes(Strings),
     /// `codes[row]` is a row of `values`, which is flat and of the same type. NULL rows are invalid in this vector's
     /// validity (their code is any in-range one); `values` itself holds no NULL. Two vectors whose `values` are the
     /// same allocation share one dictionary.
     Dictionary {
+        /// By row, the row of its value; any where the row is NULL.
         codes: ScalarBuffer<u32>,
+        /// The values, which are flat.
         values: Arc<Vector>,
     },
     /// One value for every row; `Value::Null` for a vector of NULLs.
@@ -196,7 +206,11 @@ impl Vector {
             Data::Constant(value) => {
                 let mut builder = VectorBuilder::new(self.ty, self.len);
                 builder.push_repeated(value, self.len);
-                builder.finish()
+                let flat = builder.finish();
+                if self.validity.is_some() && !value.is_null() {
+                    return flat.with_validity(self.validity.clone());
+                }
+                flat
             }
             Data::Coded(_) => self.decoded().flatten(),
             _ => self.clone(),
@@ -242,5 +256,23 @@ impl Vector {
             _ => self.len * self.ty.physical().width(),
         };
         data + self.validity.as_ref().map_or(0, |_| self.len / 8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_with_null_rows_keeps_them_when_flat() {
+        let valid = NullBuffer::from(vec![true, false, true]);
+        let constant = Vector::constant(Type::Integer, Value::I32(7), 3).with_validity(Some(valid));
+        let flat = constant.flatten();
+        assert!(flat.is_flat());
+        for row in 0..3 {
+            assert_eq!(flat.value(row), constant.value(row));
+        }
+        let nulls = Vector::constant(Type::Integer, Value::Null, 2).flatten();
+        assert!(nulls.is_null(0) && nulls.is_null(1));
     }
 }

@@ -123,6 +123,9 @@ def casts():
     for target in CAST_TARGETS:
         queries = []
         skip = {"0x1F", "1_000"}
+        if target in ("SMALLINT", "INTEGER", "BIGINT"):
+            # Rounded here, as in DuckDB.
+            skip |= {"3.5", "-2.5", "1e3", "1e400"}
         for text in CAST_TEXTS:
             # Not values of these types here.
             if text in skip or (text in ("NaN", "Infinity") and target[:4] in ("DECI", "DATE", "TIME")):

@@ -4,7 +4,7 @@ use arrow_buffer::BooleanBuffer;
 use types::{ColumnStatistics, Value};
 use vector::{Data, Vector};
 
-use super::ColumnPlan;
+use super::plan::ColumnPlan;
 use crate::Coding;
 use crate::sketch::{Sketch, hash_u64};
 

@@ -9,7 +9,7 @@ use types::value::compare_f64;
 use types::{ColumnStatistics, Value};
 use vector::{Data, Vector};
 
-use super::{ColumnPlan, bounded_distinct, valid_runs};
+use super::plan::{ColumnPlan, bounded_distinct, valid_runs};
 use crate::Coding;
 use crate::sketch::{Sketch, hash_f64};
 

@@ -12,7 +12,7 @@ use simd::{Code, dispatch};
 use types::{ColumnStatistics, Value};
 use vector::{Data, Vector};
 
-use super::{ColumnPlan, bounded_distinct, valid_runs};
+use super::plan::{ColumnPlan, bounded_distinct, valid_runs};
 use crate::Coding;
 use crate::sketch::{Sketch, hash_i128, hash_u64};
 
@@ -261,11 +261,11 @@ impl<T: Integer> IntegerPlan<T> {
             // The step is a value of the type, too: -2 and 2147483647 are further apart than an INTEGER can say.
             let says = step > 1 && T::narrow_from(step).wide() == step;
             let stepped = if says { code_width(range / step) } else { None };
-            if let Some(code) = stepped.filter(|code| usize::from(*code) < best) {
-                if self.verify_step(low, T::narrow_from(step)) {
-                    best = usize::from(code);
-                    self.coding = Coding::Truncated { width: code, base: low.wide(), step };
-                }
+            if let Some(code) = stepped.filter(|code| usize::from(*code) < best)
+                && self.verify_step(low, T::narrow_from(step))
+            {
+                best = usize::from(code);
+                self.coding = Coding::Truncated { width: code, base: low.wide(), step };
             }
         }
         // The estimate may be low by some per cent; the dictionary's own limit decides.

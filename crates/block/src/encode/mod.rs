@@ -16,120 +16,25 @@ mod bits;
 mod floats;
 mod integers;
 mod order;
+mod plan;
 mod rows;
 mod sample;
 mod strings;
 
-use std::sync::Arc;
-
-use arrow_buffer::{MutableBuffer, NullBuffer};
-use types::{ColumnStatistics, Error, Physical, Result, SqlState, Type, Value};
-use vector::{Batch, Data, Vector};
+use types::{ColumnStatistics, Error, Physical, Result, SqlState, Type};
+use vector::{Batch, Vector};
 
 use crate::layout::{self, Entry, Extent, Header, Section};
 use crate::sketch::Sketch;
-use crate::stripe::Stripe;
 use crate::{Coding, EncodeOptions, LayoutKind};
+pub(crate) use plan::too_large;
+use plan::{ColumnPlan, PlannedColumn};
 
 pub use order::sort_parts;
 pub use sample::estimate_row_bytes;
 
 /// A column to be encoded: its type and whether it may hold NULL.
 pub type ColumnDeclaration = (Type, bool);
-
-/// The chosen coding of one column, and the bytes that it writes.
-trait ColumnPlan: Send {
-    fn coding(&self) -> Coding;
-    fn statistics(&self) -> &ColumnStatistics;
-    fn sketch(&mut self) -> Sketch;
-    /// Lengths of the extents values, dictionary and heap.
-    fn lengths(&self) -> [usize; 3];
-    fn write_values(&self, out: &mut [u8]);
-    fn write_dictionary(&self, _out: &mut [u8]) {}
-    fn write_heap(&self, _out: &mut [u8]) {}
-}
-
-struct PlannedColumn<'a> {
-    ty: Type,
-    nullable: bool,
-    /// Packed validity, when there is a NULL.
-    validity: Option<Vec<u64>>,
-    plan: Box<dyn ColumnPlan + 'a>,
-    extents: [Extent; layout::EXTENTS],
-}
-
-impl PlannedColumn<'_> {
-    /// Its directory entry; bounds that do not fit are added to `bounds`.
-    fn entry(&self, bounds: &mut Vec<u8>) -> Entry {
-        let statistics = self.plan.statistics();
-        let flags = u8::from(self.nullable) * layout::FLAG_NULLABLE
-            + u8::from(statistics.sorted) * layout::FLAG_SORTED
-            + u8::from(statistics.unique) * layout::FLAG_UNIQUE
-            + u8::from(!statistics.min.is_null()) * layout::FLAG_BOUNDS;
-        let (coding, code_width, dictionary_size, base, step) = match self.plan.coding() {
-            Coding::Plain => (layout::CODING_PLAIN, 0, 0, 0, 1),
-            Coding::Bits => (layout::CODING_BITS, 0, 0, 0, 1),
-            Coding::Dictionary { width, size } => (layout::CODING_DICTIONARY, width, size, 0, 1),
-            Coding::Truncated { width, base, step } => (layout::CODING_TRUNCATED, width, 0, base, step),
-        };
-        let min = bound_bytes(&statistics.min, bounds);
-        let max = bound_bytes(&statistics.max, bounds);
-        Entry {
-            ty: self.ty,
-            flags,
-            coding,
-            code_width,
-            dictionary_size,
-            base,
-            step,
-            null_count: statistics.null_count,
-            distinct: statistics.distinct,
-            min,
-            max,
-            extents: self.extents,
-        }
-    }
-
-    /// The column by itself, for indices to be built on before the block's bytes are there.
-    fn stripe(&self, rows: usize) -> Stripe {
-        let [values, dictionary, heap] = self.plan.lengths();
-        let lengths = [self.validity.as_ref().map_or(0, |words| words.len() * 8), values, dictionary, heap];
-        let mut bounds = Vec::new();
-        let mut entry = self.entry(&mut bounds);
-        let mut end = 0;
-        for (extent, length) in entry.extents.iter_mut().zip(lengths) {
-            *extent = Extent { offset: end as u64, length: length as u64 };
-            end = layout::align_up(end + length, layout::EXTENT_ALIGNMENT);
-        }
-        let mut memory = MutableBuffer::from_len_zeroed(end);
-        for (kind, extent) in entry.extents.iter().enumerate() {
-            let (from, to) = (extent.offset as usize, (extent.offset + extent.length) as usize);
-            self.write_extent(kind, &mut memory.as_slice_mut()[from..to]);
-        }
-        // Bounds are not read from the entry, whose heap is not there, but as they are.
-        entry.flags &= !layout::FLAG_BOUNDS;
-        match crate::open::stripe_of(&memory.into(), &entry, rows) {
-            Ok(stripe) => Stripe { statistics: Arc::new(self.plan.statistics().clone()), ..stripe },
-            Err(error) => unreachable!("a column that was just written: {error}"),
-        }
-    }
-
-    fn write_extent(&self, kind: usize, out: &mut [u8]) {
-        if out.is_empty() {
-            return;
-        }
-        match kind {
-            layout::VALIDITY => {
-                if let Some(words) = &self.validity {
-                    out.copy_from_slice(simd::as_bytes(words));
-                }
-            }
-            layout::VALUES => self.plan.write_values(out),
-            layout::DICTIONARY => self.plan.write_dictionary(out),
-            _ => self.plan.write_heap(out),
-        }
-    }
-}
 
 /// One block, planned: its length is known, its bytes are not yet written.
 pub struct EncodedBlock<'a> {
@@ -253,10 +158,6 @@ fn check_sort_column(
         return Err(Error::internal("the rows of a block are not in the order of its sort column"));
     }
     Ok(())
-}
-
-pub(crate) fn too_large(what: &str) -> Error {
-    Error::new(SqlState::StatementTooComplex, what)
 }
 
 impl EncodedBlock<'_> {
@@ -423,69 +324,4 @@ impl EncodedBlock<'_> {
         }
         end
     }
-}
-
-/// A bound in its 16 bytes; a string's bytes go to the heap.
-fn bound_bytes(value: &Value, heap: &mut Vec<u8>) -> [u8; 16] {
-    match value {
-        Value::Null => [0; 16],
-        Value::Bool(b) => i128::from(*b).to_le_bytes(),
-        Value::F32(f) => u128::from(f.to_bits()).to_le_bytes(),
-        Value::F64(f) => u128::from(f.to_bits()).to_le_bytes(),
-        Value::Bytes(bytes) => {
-            let place = u128::from(heap.len() as u32) | u128::from(bytes.len() as u32) << 32;
-            heap.extend_from_slice(bytes);
-            place.to_le_bytes()
-        }
-        integer => integer.as_i128().unwrap_or(0).to_le_bytes(),
-    }
-}
-
-/// Adds the values of a vector that are not NULL.
-pub(crate) fn add_to_sketch(vector: &Vector, sketch: &mut Sketch) {
-    let flat = vector.flatten();
-    let present = |row: usize| !flat.is_null(row);
-    macro_rules! add {
-        ($values:expr, $hash:expr) => {
-            for (row, value) in $values.iter().enumerate() {
-                if present(row) {
-                    sketch.add_hash($hash(*value));
-                }
-            }
-        };
-    }
-    match flat.data() {
-        Data::Bool(b) => {
-            for row in (0..b.len()).filter(|row| present(*row)) {
-                sketch.add_hash(crate::sketch::hash_u64(u64::from(b.value(row))));
-            }
-        }
-        Data::I16(v) => add!(v, |x: i16| crate::sketch::hash_i128(i128::from(x))),
-        Data::I32(v) => add!(v, |x: i32| crate::sketch::hash_i128(i128::from(x))),
-        Data::I64(v) => add!(v, |x: i64| crate::sketch::hash_i128(i128::from(x))),
-        Data::I128(v) => add!(v, crate::sketch::hash_i128),
-        Data::F32(v) => add!(v, |x: f32| crate::sketch::hash_f64(f64::from(x))),
-        Data::F64(v) => add!(v, crate::sketch::hash_f64),
-        Data::Bytes(s) => {
-            for (row, bytes) in s.iter().enumerate().filter(|(row, _)| !flat.is_null(*row)) {
-                let _ = row;
-                sketch.add_hash(crate::sketch::hash_bytes(bytes));
-            }
-        }
-        Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_) => unreachable!("flattened above"),
-    }
-}
-
-/// Calls `run` with each run of rows that are not NULL.
-fn valid_runs(nulls: Option<&NullBuffer>, rows: usize, mut run: impl FnMut(std::ops::Range<usize>)) {
-    match nulls {
-        None if rows > 0 => run(0..rows),
-        None => {}
-        Some(nulls) => nulls.valid_slices().for_each(|(from, to)| run(from..to)),
-    }
-}
-
-/// The distinct count to report: the sketch's, held between what is certain.
-fn bounded_distinct(sketch: &Sketch, present: usize) -> u64 {
-    if present == 0 { 0 } else { sketch.estimate().clamp(1, present as u64) }
 }

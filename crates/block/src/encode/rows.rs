@@ -7,7 +7,7 @@
 use arrow_buffer::MutableBuffer;
 use types::{Error, Physical, Result, SqlState, Type};
 
-use super::{PlannedColumn, too_large};
+use super::plan::{PlannedColumn, too_large};
 use crate::row_store::{Form, stride};
 
 /// What a packed row store cannot hold is told before any work.

@@ -9,7 +9,7 @@ use types::{ColumnStatistics, Result, Value};
 use vector::strings::{INLINE_BYTES, inline_view, view_length};
 use vector::{Data, Strings, Vector};
 
-use super::{ColumnPlan, bounded_distinct, too_large};
+use super::plan::{ColumnPlan, bounded_distinct, too_large};
 use crate::Coding;
 use crate::layout::BOUND_BYTES_MAX;
 use crate::sketch::{Sketch, hash_bytes};

@@ -12,8 +12,8 @@
 
 use types::{ColumnPredicate, Value};
 
-use crate::predicate::Test;
 use crate::stripe::{Stripe, Values};
+use crate::test::Test;
 
 /// How values of a column become keys.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,6 +7,7 @@
 pub(crate) mod aggregates;
 mod beside;
 pub(crate) mod bloom;
+mod checked;
 pub(crate) mod keys;
 pub(crate) mod tree;
 pub(crate) mod weaving;
@@ -16,13 +17,12 @@ use arrow_buffer::Buffer;
 pub use aggregates::ZoneAggregate;
 pub use beside::EncodedIndices;
 pub(crate) use beside::open_for as open_beside;
+pub(crate) use checked::Checked;
 use keys::KeySpace;
 
 use crate::layout::{self, Section};
 use crate::stripe::Stripe;
 use crate::{IndexKind, IndexSpecification};
-
-pub(crate) type Checked<T> = Result<T, String>;
 
 /// An index of one column, opened.
 #[derive(Debug)]

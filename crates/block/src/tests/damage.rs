@@ -36,7 +36,7 @@ fn rows(count: usize, random: &mut Random) -> Batch {
                     }
                     1 => Value::text(&format!("{row} ünique {}", random.bits())),
                     2 => Value::I64(random.below(20) as i64 * 1_000_000_007_000),
-                    3 => Value::I32(random.below(100_000) as i32 - 50_000),
+                    3 => Value::I32(random.below(100_000) - 50_000),
                     4 => Value::F64(random.below(5) as f64),
                     5 => Value::Bool(random.below(2) == 0),
                     6 => Value::I128(i128::from(random.bits()) * 1_000_000),

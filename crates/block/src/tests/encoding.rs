@@ -24,16 +24,13 @@ fn codings_are_chosen_by_size() {
     assert_eq!(quantity, Coding::Truncated { width: 1, base: 100, step: 100 });
     let discount = coding_of(money, (0..n).map(|_| Value::I64(random.below(11) as i64)));
     assert_eq!(discount, Coding::Truncated { width: 1, base: 0, step: 1 });
-    let date = coding_of(Type::Date, (0..n).map(|_| Value::I32(8035 + random.below(2526) as i32)));
+    let date = coding_of(Type::Date, (0..n).map(|_| Value::I32(8035 + random.below(2526))));
     assert!(matches!(date, Coding::Truncated { width: 2, step: 1, .. }), "{date:?}");
     let price = coding_of(money, (0..n).map(|_| Value::I64(90_000 + random.below(10_000_000) as i64)));
     assert!(matches!(price, Coding::Truncated { width: 4, step: 1, .. }), "{price:?}");
     // Dates as numbers, 19920101 to 20031228: the range needs four bytes, the values two.
     let day = |random: &mut Random| {
-        19_920_101
-            + random.below(12) as i32 * 10_000
-            + random.below(12) as i32 * 100
-            + random.below(28) as i32
+        19_920_101 + random.below(12) * 10_000 + random.below(12) * 100 + random.below(28)
     };
     let day_number = coding_of(Type::Integer, (0..n).map(|_| Value::I32(day(&mut random))));
     assert!(matches!(day_number, Coding::Dictionary { width: 2, .. }), "{day_number:?}");

@@ -21,7 +21,7 @@ fn value(column: usize, random: &mut Random) -> Value {
 
 fn literal(column: usize, random: &mut Random) -> Value {
     match column {
-        0 => Value::I32(random.below(500) as i32),
+        0 => Value::I32(random.below(500)),
         1 => Value::I64(random.below(1u64 << 40) as i64),
         2 => Value::text(&format!("name {}", random.below(3000))),
         _ => Value::F64(random.below(1000) as f64 / 8.0),

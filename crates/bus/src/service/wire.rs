@@ -1,5 +1,8 @@
 //! The messages of the service, as protocol buffers (`proto/bus.proto` describes them to other languages), and the one
 //! function that answers a request: bytes in, bytes out, whatever the bytes are.
+//!
+//! Every reply carries an error's code and text or the values asked for. Client and server (`service`) both use it;
+//! fields are never renumbered, so that old clients go on.
 
 use std::sync::Arc;
 use std::time::Duration;

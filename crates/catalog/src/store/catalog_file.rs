@@ -126,6 +126,16 @@ fn write_names(snapshot: &Snapshot) -> Vec<u8> {
             });
         });
     }
+    let comments = snapshot.comments.iter().filter(|(key, _)| !crate::comments::is_temporary(key));
+    let comments: Vec<_> = comments.collect();
+    if !comments.is_empty() {
+        w.field(7, |w| {
+            w.list(comments.into_iter(), |w, (key, text)| {
+                w.text(key);
+                w.text(text);
+            });
+        });
+    }
     w.end_of_fields();
     w.into_bytes()
 }
@@ -302,6 +312,10 @@ fn read_names(bytes: &[u8]) -> Result<(Snapshot, Vec<NamedTable>)> {
                 for (key, entry) in r.list(|r| access::State::decode(r.bytes()?))? {
                     Arc::make_mut(&mut snapshot.access).set(key, entry);
                 }
+            }
+            7 => {
+                let comments = r.list(|r| Ok((r.text()?, Arc::new(r.text()?))))?;
+                snapshot.comments = comments.into_iter().collect();
             }
             other => return Err(super::bytes::unknown_field("catalog", other)),
         }

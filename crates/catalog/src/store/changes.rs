@@ -152,6 +152,11 @@ fn write_change(w: &mut ByteWriter, change: &Change) {
             w.text(name);
             w.option(ty.as_deref(), |w, ty| write_type(w, *ty));
         }
+        Change::Comment { key, text } => {
+            w.u8(17);
+            w.text(key);
+            w.option(text.as_deref(), |w, text| w.text(text));
+        }
         Change::Access { key, entry } => {
             w.u8(16);
             w.bytes(&access::State::encode(key, entry.as_deref()));
@@ -208,6 +213,7 @@ fn read_change(r: &mut ByteReader<'_>, parts: &mut dyn PartSource) -> Result<Cha
             let (key, entry) = access::State::decode(r.bytes()?)?;
             Change::Access { key, entry }
         }
+        17 => Change::Comment { key: r.text()?, text: shared(r.option(ByteReader::text)?) },
         tag => {
             return Err(malformed(&format!(
                 "change {tag} is not known; a newer version may have written it"

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use block::{IndexKind, LayoutKind};
 use pool::PartitionScheme;
 use types::nested::NESTING_MAX;
-use types::{Field, ReferentialAction, Result, Schema, SystemType, Type, Value, codes};
+use types::{Collation, Field, ReferentialAction, Result, Schema, SystemType, Type, Value, codes};
 
 use super::bytes::{ByteReader, ByteWriter, malformed, unknown_field};
 use crate::{
@@ -27,6 +27,7 @@ pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {
         Type::Char(length) | Type::Varchar(length) | Type::Bit(length) | Type::VarBit(length) => {
             w.u32(length)
         }
+        Type::Collated(collation) => w.u32(collation.code()),
         Type::System(kind) => w.u8(kind.code()),
         _ => write_parts(w, ty),
     }
@@ -64,6 +65,10 @@ fn type_within(r: &mut ByteReader<'_>, depth: u32) -> Result<Type> {
         }
         codes::CHAR => Type::Char(r.u32()?),
         codes::VARCHAR => Type::Varchar(r.u32()?),
+        codes::COLLATED => {
+            let collation = Collation::of_code(r.u32()?);
+            Type::Collated(collation.ok_or_else(|| malformed("a collation is not known"))?)
+        }
         codes::BIT => Type::Bit(r.u32()?),
         codes::VARBIT => Type::VarBit(r.u32()?),
         codes::SYSTEM => {

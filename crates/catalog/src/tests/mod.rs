@@ -327,3 +327,21 @@ fn columns_come_and_go_without_their_blocks() {
     assert_eq!(before.data.block(1).columns(), 1);
     assert_eq!(both.data.block(1).columns(), 2);
 }
+
+#[test]
+fn comments_stand_under_kind_schema_and_name() {
+    let mut draft = crate::Draft::new(Snapshot::new());
+    draft.set_comment(Commented::Sequence, "main", "a.b", Some("first".into()));
+    draft.set_comment(Commented::Type, "s", "a.b", Some("second".into()));
+    draft.set_comment(Commented::ViewColumn, "s", &Commented::column("v", "x y"), Some("third".into()));
+    let snapshot = draft.snapshot();
+    assert_eq!(snapshot.comment(Commented::Sequence, "main", "a.b"), Some("first"));
+    assert_eq!(snapshot.comment(Commented::Sequence, "s", "a.b"), None);
+    let found: Vec<_> = snapshot.comments().map(|c| (c.of, c.schema, c.name.to_owned())).collect();
+    assert!(found.contains(&(Commented::Type, "s".to_owned(), "a.b".to_owned())), "{found:?}");
+    assert_eq!(Commented::view_and_column(&found[0].2), ("v", "x y"));
+    draft.move_comment(Commented::Sequence, "main", "a.b", "c");
+    assert_eq!(draft.snapshot().comment(Commented::Sequence, "main", "c"), Some("first"));
+    draft.set_comment(Commented::Sequence, "main", "c", None);
+    assert_eq!(draft.snapshot().comments().count(), 2);
+}

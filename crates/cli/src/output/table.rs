@@ -158,14 +158,19 @@ pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout<'_>
         write!(out, "{}", rule(below))?;
     }
     let hidden = fields.len() - columns.first - columns.last;
+    writeln!(out, "{}", summary(count, first + last, hidden, fields.len()))
+}
+
+/// The line below a table: how many rows it has, and what of rows and columns is not shown.
+fn summary(rows: usize, rows_shown: usize, columns_hidden: usize, columns: usize) -> String {
     let mut note = String::new();
-    if first + last < count {
-        note.push_str(&format!(", {} shown: \\maxrows shows more", first + last));
+    if rows_shown < rows {
+        note.push_str(&format!(", {rows_shown} shown: \\maxrows shows more"));
     }
-    if hidden > 0 {
-        note.push_str(&format!(", {hidden} of {} columns hidden: \\x shows all", fields.len()));
+    if columns_hidden > 0 {
+        note.push_str(&format!(", {columns_hidden} of {columns} columns hidden: \\x shows all"));
     }
-    writeln!(out, "({count} row{}{note})", if count == 1 { "" } else { "s" })
+    format!("({rows} row{}{note})", if rows == 1 { "" } else { "s" })
 }
 
 /// Which columns have room: the first and the last ones.

@@ -278,61 +278,13 @@ pub fn parse(line: &str) -> Result<Command> {
         "\\!" => Command::System(argument.ok_or_else(|| missing("\\!", "a command"))?),
         _ if name.starts_with("\\!") => Command::System(line[2..].trim().to_owned()),
         "\\nullvalue" => Command::Null(argument.map(|text| unquoted(&text))),
-        "\\maxrows" => Command::MaxRows(match rest {
-            "" | "all" | "-1" => None,
-            text => Some(text.parse().ok().filter(|rows| *rows > 0).ok_or_else(|| {
-                let message = format!("\\maxrows takes a number of rows or all, not \"{text}\"");
-                Error::new(SqlState::SyntaxError, message)
-            })?),
-        }),
+        "\\maxrows" => Command::MaxRows(rows_shown(rest)?),
         "\\g" | "\\gx" => {
             Command::Again { expanded: name == "\\gx", path: argument.map(|path| unquoted(&path)) }
         }
-        "\\watch" => Command::Watch(std::time::Duration::from_secs_f64(
-            match rest.trim_start_matches("i=").trim_start_matches("interval=") {
-                "" => 2.0,
-                text => text.parse().ok().filter(|s| (0.0..=86_400.0).contains(s)).ok_or_else(|| {
-                    Error::new(
-                        SqlState::SyntaxError,
-                        format!("\\watch takes a number of seconds, not \"{text}\""),
-                    )
-                })?,
-            },
-        )),
+        "\\watch" => Command::Watch(pause(rest)?),
         "\\e" | "\\edit" => Command::Edit(argument.map(|path| unquoted(&path))),
-        "\\pset" => {
-            let (option, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            let value = value.trim();
-            match option {
-                "null" => Command::Null((!value.is_empty()).then(|| unquoted(value))),
-                "format" | "" => parse(&match value {
-                    "aligned" => "\\format table".to_owned(),
-                    other => format!("\\format {other}"),
-                })?,
-                "expanded" | "x" => parse(&format!("\\x {value}"))?,
-                "pager" => parse(&format!("\\pager {value}"))?,
-                "border" => match value.parse() {
-                    Ok(border @ 0..=2) => Command::Border(border),
-                    _ => {
-                        let message = format!("\\pset border takes 0, 1 or 2, not \"{value}\"");
-                        return Err(Error::new(SqlState::SyntaxError, message));
-                    }
-                },
-                "linestyle" => match value {
-                    "unicode" => parse("\\format box")?,
-                    "ascii" | "old-ascii" => parse("\\format table")?,
-                    other => {
-                        let message = format!("\\pset linestyle takes ascii or unicode, not \"{other}\"");
-                        return Err(Error::new(SqlState::SyntaxError, message));
-                    }
-                },
-                other => {
-                    let error =
-                        Error::new(SqlState::SyntaxError, format!("\\pset has no option \"{other}\""));
-                    return Err(error.with_hint("null, format, expanded, pager, border, linestyle"));
-                }
-            }
-        }
+        "\\pset" => pset(rest)?,
         "\\format" => Command::Format(argument),
         "\\explain" => Command::Explain { text: argument, analyze: true },
         "\\plan" => Command::Explain { text: argument, analyze: false },
@@ -344,6 +296,62 @@ pub fn parse(line: &str) -> Result<Command> {
             Some(statement) => Command::Sql(statement),
             None => return Err(unknown(other)),
         },
+    })
+}
+
+/// The number of rows of `\\maxrows`; none for all of them.
+fn rows_shown(text: &str) -> Result<Option<usize>> {
+    Ok(match text {
+        "" | "all" | "-1" => None,
+        text => Some(text.parse().ok().filter(|rows| *rows > 0).ok_or_else(|| {
+            let message = format!("\\maxrows takes a number of rows or all, not \"{text}\"");
+            Error::new(SqlState::SyntaxError, message)
+        })?),
+    })
+}
+
+/// The pause of `\\watch`: seconds, two where none are said.
+fn pause(text: &str) -> Result<std::time::Duration> {
+    let seconds = match text.trim_start_matches("i=").trim_start_matches("interval=") {
+        "" => 2.0,
+        text => text.parse().ok().filter(|s| (0.0..=86_400.0).contains(s)).ok_or_else(|| {
+            Error::new(SqlState::SyntaxError, format!("\\watch takes a number of seconds, not \"{text}\""))
+        })?,
+    };
+    Ok(std::time::Duration::from_secs_f64(seconds))
+}
+
+/// psql's options of output, as the commands that set them here.
+fn pset(rest: &str) -> Result<Command> {
+    let (option, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let value = value.trim();
+    Ok(match option {
+        "null" => Command::Null((!value.is_empty()).then(|| unquoted(value))),
+        "format" | "" => parse(&match value {
+            "aligned" => "\\format table".to_owned(),
+            other => format!("\\format {other}"),
+        })?,
+        "expanded" | "x" => parse(&format!("\\x {value}"))?,
+        "pager" => parse(&format!("\\pager {value}"))?,
+        "border" => match value.parse() {
+            Ok(border @ 0..=2) => Command::Border(border),
+            _ => {
+                let message = format!("\\pset border takes 0, 1 or 2, not \"{value}\"");
+                return Err(Error::new(SqlState::SyntaxError, message));
+            }
+        },
+        "linestyle" => match value {
+            "unicode" => parse("\\format box")?,
+            "ascii" | "old-ascii" => parse("\\format table")?,
+            other => {
+                let message = format!("\\pset linestyle takes ascii or unicode, not \"{other}\"");
+                return Err(Error::new(SqlState::SyntaxError, message));
+            }
+        },
+        other => {
+            let error = Error::new(SqlState::SyntaxError, format!("\\pset has no option \"{other}\""));
+            return Err(error.with_hint("null, format, expanded, pager, border, linestyle"));
+        }
     })
 }
 

@@ -140,7 +140,7 @@ fn rows_behind(text: &str, at: usize, is_input: bool) -> Option<(&str, usize)> {
         return None;
     }
     let begin = at + line.len();
-    match end_of_rows(text[begin..].as_bytes()) {
+    match end_of_rows(&text.as_bytes()[begin..]) {
         Some((rows, end)) => Some((&text[begin..begin + rows], begin + end)),
         None => is_input.then_some((&text[begin..], text.len())),
     }

@@ -1,5 +1,8 @@
 //! When two results agree: as multisets of rows, or as lists where the query orders them totally; exact values
 //! exactly, floats within 1e-9 relative.
+//!
+//! Every round of the fuzzer asks it: queries beside the reference, changes, rules on and off, and the reduction of a
+//! case that differs.
 
 use types::{Error, Type, Value};
 

@@ -108,7 +108,7 @@ fn day(random: &mut Random) -> i32 {
     match random.below(20) {
         0 => datetime::days_from_civil(1900, 1, 1),
         1 => datetime::days_from_civil(2199, 12, 31),
-        _ => base + random.below(20) as i32,
+        _ => base + random.below(20),
     }
 }
 
@@ -144,7 +144,9 @@ pub fn random_value(random: &mut Random, ty: Type, portable: bool, extreme: bool
         | Type::Struct(_)
         | Type::Map(_)
         | Type::Union(_) => Value::Null,
-        Type::Char(_) | Type::Varchar(_) | Type::Text => Value::text(WORDS[random.below(WORDS.len())]),
+        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Collated(_) => {
+            Value::text(WORDS[random.below(WORDS.len())])
+        }
         Type::Date => Value::I32(day(random)),
         Type::Time => Value::I64(random.between(0, 7) * 3 * 3_600_000_000 + random.between(0, 1) * 1_500_000),
         Type::TimestampS | Type::TimestampMs | Type::TimestampNs | Type::TimestampTzNs => {
@@ -166,6 +168,14 @@ pub fn random_value(random: &mut Random, ty: Type, portable: bool, extreme: bool
             let interval = Interval::new(months, days, hours * 3_600_000_000);
             interval.packed().map_or(Value::Null, Value::I128)
         }
+        Type::UHugeInt | Type::BigNum => {
+            let text = match extreme {
+                true => "340282366920938463463374607431768211455".to_owned(),
+                false => small.max(0).to_string(),
+            };
+            types::cast::parse_text(&text, ty).unwrap_or(Value::Null)
+        }
+        Type::TimeNs => Value::I64(random.between(0, 7) * 10_800_000_000_001),
         Type::Bytea => Value::Bytes((0..random.below(4)).map(|_| random.below(3) as u8 * 100).collect()),
         Type::TinyInt | Type::UTinyInt | Type::USmallInt | Type::UInteger | Type::UBigInt | Type::HugeInt => {
             let (low, high) = ty.integer_range().unwrap_or((0, 0));
@@ -202,7 +212,7 @@ pub fn literal(value: &Value, ty: Type) -> String {
         Type::Real | Type::Double if shown.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-') => {
             shown
         }
-        Type::Char(_) | Type::Varchar(_) | Type::Text => format!("'{quoted}'"),
+        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Collated(_) => format!("'{quoted}'"),
         Type::Date => format!("DATE '{quoted}'"),
         Type::Time => format!("TIME '{quoted}'"),
         Type::Timestamp => format!("TIMESTAMP '{quoted}'"),
@@ -278,7 +288,7 @@ fn random_table(random: &mut Random, number: usize, portable: bool) -> FuzzTable
             cells
                 .map(|(at, (field, nulls))| {
                     if at == 0 && keyed {
-                        Value::I32(row as i32 - 2)
+                        Value::I32(row - 2)
                     } else if random.chance(*nulls) {
                         Value::Null
                     } else {

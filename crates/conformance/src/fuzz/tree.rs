@@ -11,28 +11,39 @@ use types::Type;
 /// Types that stand in for each other in CASE, set operations and comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
+    /// BOOLEAN.
     Boolean,
     /// Integers of all widths.
     Whole,
+    /// DECIMAL of any digits.
     Decimal,
+    /// REAL and DOUBLE PRECISION.
     Float,
     /// Texts and JSON.
     Text,
+    /// DATE.
     Date,
+    /// TIMESTAMP.
     Timestamp,
+    /// TIMESTAMP WITH TIME ZONE.
     TimestampTz,
+    /// TIME.
     Time,
     /// Intervals of years and months.
     Months,
     /// Intervals of days and times.
     Micros,
+    /// Intervals of months, days and times.
     Interval,
     /// Byte strings, and nested values.
     Bytes,
+    /// UUID.
     Uuid,
     /// The enum of `tables::labels`.
     Label,
+    /// TIME WITH TIME ZONE.
     TimeTz,
+    /// BIT and BIT VARYING.
     Bits,
 }
 
@@ -47,16 +58,22 @@ impl Family {
             | Type::USmallInt
             | Type::UInteger
             | Type::UBigInt
-            | Type::HugeInt => Family::Whole,
+            | Type::HugeInt
+            | Type::UHugeInt
+            | Type::BigNum => Family::Whole,
             Type::Decimal { .. } => Family::Decimal,
             Type::Real | Type::Double => Family::Float,
-            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json | Type::Jsonb | Type::System(_) => {
-                Family::Text
-            }
+            Type::Char(_)
+            | Type::Varchar(_)
+            | Type::Text
+            | Type::Collated(_)
+            | Type::Json
+            | Type::Jsonb
+            | Type::System(_) => Family::Text,
             Type::Date => Family::Date,
             Type::Timestamp | Type::TimestampS | Type::TimestampMs | Type::TimestampNs => Family::Timestamp,
             Type::TimestampTz | Type::TimestampTzNs => Family::TimestampTz,
-            Type::Time => Family::Time,
+            Type::Time | Type::TimeNs => Family::Time,
             Type::IntervalYearMonth => Family::Months,
             Type::IntervalDayTime => Family::Micros,
             Type::Interval => Family::Interval,

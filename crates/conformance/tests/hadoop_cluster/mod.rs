@@ -68,6 +68,87 @@ pub struct State {
     data_ports: [u16; 2],
 }
 
+impl State {
+    /// What the name node says of a file, or of a folder where there is no content.
+    fn status(&self, name: &str, content: Option<&[u8]>) -> Message {
+        let length =
+            |content: &[u8]| content.len() + usize::from(self.name_node == Fault::Exaggerates) * 100_000;
+        let permission = Message::default().number(1, 0o644);
+        Message::default()
+            .number(1, if content.is_some() { 2 } else { 1 })
+            .bytes(2, name.as_bytes())
+            .number(3, content.map_or(0, length) as u64)
+            .message(4, permission)
+            .bytes(5, b"owner")
+            .bytes(6, b"group")
+            .number(7, 1_700_000_000_000)
+            .number(8, 1_700_000_000_000)
+            .number(11, BLOCK as u64)
+    }
+
+    /// The file, or what stands directly in the folder.
+    fn listing(&self, path: &str, is_folder: bool) -> Message {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        let mut list = Message::default();
+        if let Some(content) = self.files.get(path) {
+            list = list.message(1, self.status("", Some(content)));
+        } else if !is_folder {
+            return Message::default();
+        }
+        let mut last = String::new();
+        for (name, content) in self.files.range(folder.clone()..) {
+            let Some(below) = name.strip_prefix(&folder) else { break };
+            match below.split_once('/') {
+                None => list = list.message(1, self.status(below, Some(content))),
+                Some((child, _)) if child != last => {
+                    child.clone_into(&mut last);
+                    list = list.message(1, self.status(child, None));
+                }
+                Some(_) => {}
+            }
+        }
+        Message::default().message(1, list.number(2, 0))
+    }
+
+    /// Where the blocks of a file and their replicas are.
+    fn block_locations(&self, path: &str) -> Result<Message, (String, String)> {
+        let Some(number) = self.files.keys().position(|name| *name == path) else {
+            let what = format!("File does not exist: {path}");
+            return Err(("java.io.FileNotFoundException".into(), what));
+        };
+        let content = &self.files[path];
+        let mut blocks = Message::default().number(1, content.len() as u64);
+        for (at, block) in content.chunks(BLOCK).enumerate() {
+            // The number of a block is its file's and its own.
+            let own = Message::default()
+                .bytes(1, b"pool")
+                .number(2, (number as u64) << 32 | at as u64)
+                .number(3, 1)
+                .number(4, block.len() as u64);
+            let token = Message::default().bytes(1, b"").bytes(2, b"").bytes(3, b"").bytes(4, b"");
+            let mut located = Message::default()
+                .message(1, own)
+                .number(2, (at * BLOCK) as u64)
+                .number(4, 0)
+                .message(5, token);
+            // The nearer replica is the other one for every other block.
+            for replica in 0..2 {
+                let node = (replica + at) % 2;
+                let id = Message::default()
+                    .bytes(1, b"127.0.0.1")
+                    .bytes(2, b"localhost")
+                    .bytes(3, format!("node-{node}").as_bytes())
+                    .number(4, u64::from(self.data_ports[node]))
+                    .number(5, 0)
+                    .number(6, 0);
+                located = located.message(3, Message::default().message(1, id));
+            }
+            blocks = blocks.message(2, located);
+        }
+        Ok(Message::default().message(1, blocks.number(3, 0).number(5, 1)))
+    }
+}
+
 #[derive(Clone)]
 pub struct Cluster(Arc<Mutex<State>>);
 
@@ -163,84 +244,14 @@ impl Cluster {
         }
         let folder = format!("{}/", path.trim_end_matches('/'));
         let is_folder = state.files.keys().any(|name| name.starts_with(&folder));
-        let length =
-            |content: &[u8]| content.len() + usize::from(state.name_node == Fault::Exaggerates) * 100_000;
-        let status = |name: &str, content: Option<&[u8]>| {
-            let permission = Message::default().number(1, 0o644);
-            Message::default()
-                .number(1, if content.is_some() { 2 } else { 1 })
-                .bytes(2, name.as_bytes())
-                .number(3, content.map_or(0, length) as u64)
-                .message(4, permission)
-                .bytes(5, b"owner")
-                .bytes(6, b"group")
-                .number(7, 1_700_000_000_000)
-                .number(8, 1_700_000_000_000)
-                .number(11, BLOCK as u64)
-        };
         match method {
             "getFileInfo" => Ok(match state.files.get(&path) {
-                Some(content) => Message::default().message(1, status("", Some(content))),
-                None if is_folder => Message::default().message(1, status("", None)),
+                Some(content) => Message::default().message(1, state.status("", Some(content))),
+                None if is_folder => Message::default().message(1, state.status("", None)),
                 None => Message::default(),
             }),
-            "getListing" => {
-                let mut list = Message::default();
-                if let Some(content) = state.files.get(&path) {
-                    list = list.message(1, status("", Some(content)));
-                } else if !is_folder {
-                    return Ok(Message::default());
-                }
-                let mut last = String::new();
-                for (name, content) in state.files.range(folder.clone()..) {
-                    let Some(below) = name.strip_prefix(&folder) else { break };
-                    match below.split_once('/') {
-                        None => list = list.message(1, status(below, Some(content))),
-                        Some((child, _)) if child != last => {
-                            child.clone_into(&mut last);
-                            list = list.message(1, status(child, None));
-                        }
-                        Some(_) => {}
-                    }
-                }
-                Ok(Message::default().message(1, list.number(2, 0)))
-            }
-            "getBlockLocations" => {
-                let Some(number) = state.files.keys().position(|name| *name == path) else {
-                    let what = format!("File does not exist: {path}");
-                    return Err(("java.io.FileNotFoundException".into(), what));
-                };
-                let content = &state.files[&path];
-                let mut blocks = Message::default().number(1, content.len() as u64);
-                for (at, block) in content.chunks(BLOCK).enumerate() {
-                    // The number of a block is its file's and its own.
-                    let own = Message::default()
-                        .bytes(1, b"pool")
-                        .number(2, (number as u64) << 32 | at as u64)
-                        .number(3, 1)
-                        .number(4, block.len() as u64);
-                    let token = Message::default().bytes(1, b"").bytes(2, b"").bytes(3, b"").bytes(4, b"");
-                    let mut located = Message::default()
-                        .message(1, own)
-                        .number(2, (at * BLOCK) as u64)
-                        .number(4, 0)
-                        .message(5, token);
-                    // The nearer replica is the other one for every other block.
-                    for replica in 0..2 {
-                        let node = (replica + at) % 2;
-                        let id = Message::default()
-                            .bytes(1, b"127.0.0.1")
-                            .bytes(2, b"localhost")
-                            .bytes(3, format!("node-{node}").as_bytes())
-                            .number(4, u64::from(state.data_ports[node]))
-                            .number(5, 0)
-                            .number(6, 0);
-                        located = located.message(3, Message::default().message(1, id));
-                    }
-                    blocks = blocks.message(2, located);
-                }
-                Ok(Message::default().message(1, blocks.number(3, 0).number(5, 1)))
-            }
+            "getListing" => Ok(state.listing(&path, is_folder)),
+            "getBlockLocations" => state.block_locations(&path),
             "getServerDefaults" => {
                 let defaults = [BLOCK as u64, CHUNK as u64, PACKET as u64, 2, 4096];
                 let fields =

@@ -6,7 +6,7 @@
 use access::{ObjectKey, Predefined, Privilege, denied};
 use catalog::{Snapshot, TEMPORARY_SCHEMA};
 use plan::Statement;
-use plan::statement::{AddedKey, AlterAction, CommentTarget, ObjectName, TableOptions};
+use plan::statement::{AddedKey, AlterAction, CommentKind, CommentTarget, ObjectName, TableOptions};
 use types::{Result, Value};
 
 use super::guard::{self, Decision};
@@ -75,6 +75,14 @@ impl Check<'_> {
         }
     }
 
+    /// What OR REPLACE takes away must be the role's own.
+    fn own_if_replaced(&self, if_exists: plan::statement::IfExists, name: &ObjectName) -> Result<()> {
+        match if_exists {
+            plan::statement::IfExists::Replace => self.own_if_there(name),
+            _ => Ok(()),
+        }
+    }
+
     /// Statements that make, change and drop objects.
     fn definition(&self, statement: &Statement) -> Result<()> {
         match statement {
@@ -83,15 +91,13 @@ impl Check<'_> {
             }
             Statement::CreateView { name, if_exists, .. } => {
                 self.create_in(name.schema.as_deref())?;
-                match if_exists {
-                    plan::statement::IfExists::Replace => self.own_if_there(name),
-                    _ => Ok(()),
-                }
+                self.own_if_replaced(*if_exists, name)
             }
             Statement::CreateSequence(create) => {
                 let schema =
                     if create.temporary { Some(TEMPORARY_SCHEMA) } else { create.name.schema.as_deref() };
-                self.create_in(schema)
+                self.create_in(schema)?;
+                self.own_if_replaced(create.if_exists, &create.name)
             }
             Statement::CreateType { name, .. } => {
                 self.create_in(name.schema.as_deref())?;
@@ -129,10 +135,7 @@ impl Check<'_> {
                 self.create_in(name.schema.as_deref())
             }
             Statement::AlterSequence(alter) => self.own_if_there(&alter.name),
-            Statement::Comment { on, .. } => match on {
-                CommentTarget::Table(name) | CommentTarget::View(name) => self.own(name),
-                CommentTarget::Column { table, .. } => self.own(table),
-            },
+            Statement::Comment { on, .. } => self.comment(on),
             Statement::DropTable { names, .. }
             | Statement::DropView { names, .. }
             | Statement::DropSequence { names, .. } => {
@@ -212,6 +215,20 @@ impl Check<'_> {
 
     fn own_if_there(&self, name: &ObjectName) -> Result<()> {
         self.own(name)
+    }
+
+    /// COMMENT ON asks for the object's owner.
+    fn comment(&self, on: &CommentTarget) -> Result<()> {
+        match on {
+            CommentTarget::Table(name) | CommentTarget::View(name) => self.own(name),
+            CommentTarget::Column { table, .. } => self.own(table),
+            CommentTarget::Object(CommentKind::Index, name) => self.own_index(name),
+            CommentTarget::Object(CommentKind::Sequence, name) => self.own(name),
+            CommentTarget::Object(CommentKind::Type, name) => self.own_type(name),
+            CommentTarget::Object(CommentKind::Macro, name) => self.own_macro(name),
+            CommentTarget::Object(CommentKind::Schema, name) => self.drop_schema(&name.name, false),
+            CommentTarget::Object(CommentKind::Database, _) => self.superuser("comment on a database"),
+        }
     }
 
     fn own_index(&self, name: &ObjectName) -> Result<()> {

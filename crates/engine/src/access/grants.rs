@@ -1,4 +1,7 @@
 //! GRANT, REVOKE, ALTER DEFAULT PRIVILEGES and OWNER TO; carries out statements about access.
+//!
+//! Called by the session for each such statement. What is to change is looked up and checked in the transaction's
+//! snapshot; changes are entries of the catalog's draft, so that they are undone with it.
 
 use access::{
     AclItem, Class, Entry, Grantee, Key, ObjectAccess, ObjectKey, Privilege, Privileges, Revoked, RoleId,
@@ -10,13 +13,18 @@ use plan::statement::ObjectName;
 use types::{Error, Result, SqlState};
 
 use super::roles::resolved;
-use super::{Identity, objects, policies, roles};
+use super::{Identity, Seats, objects, policies, roles};
 use crate::Session;
 use crate::result::ResultSet;
+use crate::statement::Within;
 
 impl Session {
     /// Carries out a statement about access.
-    pub(crate) fn access_statement(&self, statement: &AccessStatement) -> Result<ResultSet> {
+    pub(crate) fn access_statement(
+        &self,
+        statement: &AccessStatement,
+        within: Within<'_>,
+    ) -> Result<ResultSet> {
         let tag = statement.tag();
         match statement {
             AccessStatement::SetRole(role) => self.set_role_to(role.as_ref())?,
@@ -29,9 +37,10 @@ impl Session {
                     _ => None,
                 };
                 if let AccessStatement::Policy(said) = other {
-                    self.check_policy_text(said)?;
+                    self.check_policy_text(said, within)?;
                 }
-                self.commit(|draft| carry_out(draft, identity, other, verifier.clone()))?;
+                let seats = &self.database.shared.seats;
+                self.commit(|draft| carry_out(draft, (identity, seats), other, verifier.clone()))?;
             }
         }
         Ok(ResultSet::done(tag))
@@ -40,16 +49,16 @@ impl Session {
 
 fn carry_out(
     draft: &mut Draft,
-    identity: Identity,
+    (identity, seats): (Identity, &Seats),
     statement: &AccessStatement,
     verifier: Option<Option<String>>,
 ) -> Result<()> {
     match statement {
         AccessStatement::Role(said) if said.alter => roles::alter(draft, identity, said, verifier),
-        AccessStatement::Role(said) => roles::create(draft, identity, said, verifier),
+        AccessStatement::Role(said) => roles::create(draft, (identity, seats), said, verifier),
         AccessStatement::RenameRole { from, to } => roles::rename(draft, identity, from, to),
         AccessStatement::DropRoles { names, if_exists } => {
-            names.iter().try_for_each(|name| roles::drop_role(draft, identity, name, *if_exists))
+            names.iter().try_for_each(|name| roles::drop_role(draft, (identity, seats), name, *if_exists))
         }
         AccessStatement::Membership { revoke, admin, roles: joined, members, by } => {
             refuse_other_grantor(draft.snapshot().access(), identity, by.as_ref())?;

@@ -27,8 +27,9 @@ pub(crate) enum Decision {
 use Decision::{Everyone, Needs, OwnQuery, OwnRows, Superuser, WhereOpened};
 
 /// Table functions about the system.
-const SYSTEM_FUNCTIONS: [(&str, Decision); 30] = [
+const SYSTEM_FUNCTIONS: [(&str, Decision); 32] = [
     ("quickstep_columns", Everyone),
+    ("quickstep_comments", Everyone),
     ("quickstep_constraints", Everyone),
     ("quickstep_cursors", Everyone),
     ("quickstep_databases", Everyone),
@@ -42,6 +43,7 @@ const SYSTEM_FUNCTIONS: [(&str, Decision); 30] = [
     ("quickstep_queries", OwnRows),
     ("quickstep_query_history", OwnRows),
     ("quickstep_query_plans", Needs(Predefined::Monitor)),
+    ("quickstep_reject_scans", Everyone),
     ("quickstep_rejects", Everyone),
     ("quickstep_roles", Everyone),
     ("quickstep_schemas", Everyone),

@@ -18,19 +18,22 @@ pub(crate) mod guard;
 pub(crate) mod objects;
 pub(crate) mod policies;
 mod roles;
+mod seats;
+mod sessions;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use access::{Limits, ObjectKey, Predefined, Privilege, RoleId, State};
+use access::{Limits, Predefined, RoleId, State};
 use files::Granted;
 use formats::Environment;
 use pgproto::scram::Verifier;
-use types::{Error, Result, SqlState};
-
-use crate::{Database, Session};
+pub(crate) use seats::Seat;
+pub(crate) use sessions::set_role_settings;
+use types::Result;
 
 /// Who a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +74,8 @@ pub struct Login {
     pub can_login: bool,
     /// Whether it passes every check.
     pub is_superuser: bool,
+    /// Whether it may see what other roles' sessions do: it is a superuser, or a member of pg_monitor.
+    pub monitors: bool,
     /// What its sessions may use.
     pub limits: Limits,
 }
@@ -90,157 +95,11 @@ fn now() -> i64 {
 
 /// Sessions that are open, by role.
 #[derive(Default)]
-pub(crate) struct Seats(Mutex<BTreeMap<RoleId, u32>>);
-
-/// A place among a role's sessions; free again when it is dropped.
-pub(crate) struct Seat {
-    database: Arc<crate::database::Shared>,
-    role: RoleId,
-}
-
-impl Seats {
-    /// Takes a place for one more session of a role.
-    fn take(database: &Database, role: RoleId, name: &str, limit: Option<u32>) -> Result<Seat> {
-        let seats = &database.shared.seats;
-        let mut open = seats.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.entry(role).or_default();
-        if limit.is_some_and(|limit| *count >= limit) {
-            let message = format!("too many connections for role \"{name}\"");
-            return Err(Error::new(SqlState::TooManyConnections, message)
-                .with_hint("ALTER ROLE ... CONNECTION LIMIT changes how many there may be"));
-        }
-        *count += 1;
-        Ok(Seat { database: database.shared.clone(), role })
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut open = self.database.seats.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = open.get_mut(&self.role) {
-            *count = count.saturating_sub(1);
-        }
-    }
-}
-
-impl Database {
-    /// What lets somebody in as a role; `None` where there is no such role. A server that is told of no role goes on
-    /// as with one whose password is wrong, so that names cannot be probed.
-    pub fn login(&self, role: &str) -> Option<Login> {
-        let snapshot = self.shared.catalog.snapshot();
-        let state = snapshot.access();
-        let role = state.role(state.find(role)?)?;
-        Some(Login {
-            name: role.name,
-            verifier: role.verifier.as_deref().and_then(|text| Verifier::parse(text).ok()),
-            valid_until: role.valid_until,
-            can_login: role.login,
-            is_superuser: role.superuser,
-            limits: role.limits,
-        })
-    }
-
-    /// A session of a role, for one who has proved to be it. It may do what the role may: nothing outside of the
-    /// database unless predefined roles allow it. SQLSTATE 28000 where there is no such role or it may not log in, 42501
-    /// without CONNECT on the database, 53300 where it has as many sessions as it may.
-    pub fn session_as(&self, role: &str) -> Result<Session> {
-        let snapshot = self.shared.catalog.snapshot();
-        let state = snapshot.access();
-        let unknown =
-            || Error::new(SqlState::InvalidAuthorization, format!("role \"{role}\" does not exist"));
-        let id = state.find(role).ok_or_else(unknown)?;
-        let known = state.role(id).ok_or_else(unknown)?;
-        if !known.login {
-            let message = format!("role \"{role}\" is not permitted to log in");
-            return Err(Error::new(SqlState::InvalidAuthorization, message)
-                .with_hint(format!("ALTER ROLE {role} LOGIN permits it")));
-        }
-        if !state.privileges(id, &ObjectKey::Database).has(Privilege::Connect) {
-            let message = format!("permission denied for database \"{}\"", self.shared.name);
-            return Err(access::denied(message).with_detail("the role does not have the CONNECT privilege"));
-        }
-        let limit = if known.superuser { None } else { known.limits.connections };
-        let seat = Seats::take(self, id, role, limit)?;
-        let mut session = self.session();
-        session.begin_as(Identity::of(id), seat);
-        Ok(session)
-    }
-
-    /// Whether some role has a password with which it may log in.
-    pub fn has_password(&self) -> bool {
-        let snapshot = self.shared.catalog.snapshot();
-        snapshot.access().roles().values().any(|role| role.login && role.verifier.is_some())
-    }
-}
-
-impl Session {
-    /// Who it is.
-    pub(crate) fn identity(&self) -> Identity {
-        self.settings().identity
-    }
-
-    /// What its statements may use: the limits of the role that it began as, which SET ROLE does not lift.
-    pub(crate) fn limits(&self) -> Limits {
-        let identity = self.identity();
-        if identity.embedded {
-            return Limits::default();
-        }
-        match self.snapshot().access().role(identity.authenticated) {
-            Some(role) if !role.superuser => role.limits,
-            _ => Limits::default(),
-        }
-    }
-
-    /// How long a statement may take, by the setting and the role's limit.
-    pub(crate) fn statement_timeout(&self) -> Option<Duration> {
-        let limit = self.limits().statement_ms.map(Duration::from_millis);
-        let own = self.settings().statement_timeout;
-        match (own, limit) {
-            (Some(own), Some(limit)) => Some(own.min(limit)),
-            (own, limit) => own.or(limit),
-        }
-    }
-
-    /// 42501 where ALTER QUERY gives a statement more than the role's limits let it have.
-    pub(crate) fn refuse_above_limits(&self, name: &str, text: &str) -> Result<()> {
-        let limits = self.limits();
-        let above = match name.to_ascii_lowercase().as_str() {
-            "priority" => limits.priority.is_some_and(|max| {
-                crate::settings::parse_priority(text).is_ok_and(|priority| u64::from(priority) > max)
-            }),
-            "memory" | "query_memory" => limits.memory_bytes.is_some_and(|max| {
-                crate::settings::parse_query_bytes(text)
-                    .is_ok_and(|bytes| bytes.is_none_or(|bytes| bytes > max))
-            }),
-            // A new deadline counts from now, so that none may be given where there is a limit.
-            "statement_timeout" => limits.statement_ms.is_some(),
-            _ => false,
-        };
-        match above {
-            true => {
-                Err(access::denied(format!("permission denied to set \"{name}\" above the role's limit")))
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// The name of `current_user`.
-    pub fn role_name(&self) -> String {
-        let identity = self.identity();
-        self.snapshot().access().name(identity.current)
-    }
-
-    /// The name of `session_user`.
-    pub fn session_role_name(&self) -> String {
-        let identity = self.identity();
-        self.snapshot().access().name(identity.session)
-    }
-
-    /// Whether its current role passes every check.
-    pub fn is_superuser(&self) -> bool {
-        let identity = self.identity();
-        self.snapshot().access().is_superuser(identity.current)
-    }
+pub(crate) struct Seats {
+    open: Mutex<BTreeMap<RoleId, u32>>,
+    /// The highest number that a role was given since the database was opened. A role that is dropped leaves its number
+    /// to nobody as long as sessions may still go by it.
+    last_role: AtomicU32,
 }
 
 /// What a role's statements open files with.
@@ -304,14 +163,4 @@ pub(crate) fn needs(state: &State, identity: Identity, predefined: Predefined, w
                 .with_hint(format!("a superuser may GRANT {name} TO the role")))
         }
     }
-}
-
-/// Changes a role's own settings.
-pub(crate) fn set_role_settings(
-    draft: &mut catalog::Draft,
-    identity: Identity,
-    id: RoleId,
-    change: &dyn Fn(&mut BTreeMap<String, String>),
-) -> Result<()> {
-    roles::set(draft, identity, id, change)
 }

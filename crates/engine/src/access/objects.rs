@@ -1,4 +1,8 @@
 //! What roles may do with objects: the checks that binding asks for, owners, and the questions of `has_*_privilege`.
+//!
+//! `AccessView` holds one state of roles and grants for a statement and answers from it without a lock. `authorize`,
+//! `grants` and the binder's relations ask; a question about an object that is not there is an error before one about
+//! privileges.
 
 use access::{Class, ObjectKey, Predefined, Privilege, Privileges, RoleId, State, denied};
 use catalog::{Snapshot, TEMPORARY_SCHEMA};

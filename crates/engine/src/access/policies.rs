@@ -14,6 +14,7 @@ use super::Identity;
 use super::grants::owned_table;
 use super::roles::resolved;
 use crate::Session;
+use crate::statement::Within;
 
 fn roles_of(state: &State, identity: Identity, names: &[RoleName]) -> Result<Vec<Grantee>> {
     if names.is_empty() || names.contains(&RoleName::Public) {
@@ -148,10 +149,10 @@ pub(crate) fn condition(
 
 impl Session {
     /// Fails where a policy's condition cannot be bound, or is no condition over the table's row.
-    pub(super) fn check_policy_text(&self, said: &DefinePolicy) -> Result<()> {
+    pub(super) fn check_policy_text(&self, said: &DefinePolicy, statement: Within<'_>) -> Result<()> {
         let snapshot = self.snapshot();
         let table = snapshot.table(said.table.schema.as_deref(), &said.table.name)?;
-        let relations = self.relations();
+        let relations = self.relations_of(statement.cloned());
         for text in said.using.iter().chain(&said.check) {
             sql::check_condition(&table.name, table.columns.fields(), text, &relations)?;
         }

@@ -9,7 +9,7 @@ use pgproto::scram::{ITERATIONS, Verifier};
 use plan::access::{DefineRole, RoleName};
 use types::{Error, Result, SqlState};
 
-use super::Identity;
+use super::{Identity, Seats};
 use crate::Session;
 
 /// The role that a name means; PUBLIC is none.
@@ -76,7 +76,7 @@ pub(super) fn verifier_of(said: &DefineRole) -> Result<Option<Option<String>>> {
 /// CREATE ROLE; `verifier` is what is kept of the password.
 pub(super) fn create(
     draft: &mut Draft,
-    identity: Identity,
+    (identity, seats): (Identity, &Seats),
     said: &DefineRole,
     verifier: Option<Option<String>>,
 ) -> Result<()> {
@@ -92,7 +92,7 @@ pub(super) fn create(
     said.options.apply(&mut role);
     role.verifier = verifier.flatten();
     refuse_higher(&state, own, &role, None)?;
-    let id = state.next_role();
+    let id = seats.next_role(state.next_role());
     draft.set_access(Key::Role(id), Some(Entry::Role(role)));
     if !is_superuser {
         let how = Membership { grantor: RoleId::BOOTSTRAP, admin: true };
@@ -197,7 +197,7 @@ pub(super) fn set(
 /// DROP ROLE.
 pub(super) fn drop_role(
     draft: &mut Draft,
-    identity: Identity,
+    (identity, seats): (Identity, &Seats),
     name: &RoleName,
     if_exists: bool,
 ) -> Result<()> {
@@ -231,6 +231,7 @@ pub(super) fn drop_role(
         let hint = "use REASSIGN OWNED, and REVOKE what it was granted";
         return Err(depends(dependents.join("\n")).with_hint(hint));
     }
+    seats.note_dropped(id);
     draft.set_access(Key::Role(id), None);
     for (joined, member, how) in state.memberships() {
         let key = Key::Member { role: joined, member };
@@ -300,6 +301,7 @@ impl Session {
     pub(super) fn begin_as(&mut self, identity: Identity, seat: super::Seat) {
         self.seat = Some(seat);
         self.become_role(identity, None);
+        self.settle_presence();
     }
 
     fn become_role(&self, identity: Identity, label: Option<&str>) {

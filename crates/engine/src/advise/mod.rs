@@ -31,6 +31,7 @@ use vector::{Batch, Vector};
 use crate::Session;
 use crate::mounts::Places;
 use crate::result::ResultSet;
+use crate::statement::Within;
 use crate::workload::Recorded;
 use design::{Design, Sample};
 use replay::Replays;
@@ -68,9 +69,10 @@ impl Session {
         &self,
         procedure: &str,
         arguments: &[(Option<String>, Value, Type)],
+        statement: Within<'_>,
     ) -> Option<Result<ResultSet>> {
         match procedure {
-            "advise" => Some(self.advise(arguments)),
+            "advise" => Some(self.advise(arguments, statement)),
             "forget_workload" if arguments.is_empty() => {
                 self.database.shared.workload.forget();
                 Some(Ok(ResultSet::done("CALL")))
@@ -79,7 +81,11 @@ impl Session {
         }
     }
 
-    fn advise(&self, arguments: &[(Option<String>, Value, Type)]) -> Result<ResultSet> {
+    fn advise(
+        &self,
+        arguments: &[(Option<String>, Value, Type)],
+        statement: Within<'_>,
+    ) -> Result<ResultSet> {
         let (mut target, mut seconds) = (WORKLOAD.to_owned(), SECONDS_DEFAULT);
         for (at, (name, value, ty)) in arguments.iter().enumerate() {
             match (name.as_deref(), at, value.as_text()) {
@@ -111,7 +117,7 @@ impl Session {
             // What one table leaves of its time goes to the others.
             let left = seconds - began.elapsed().as_secs_f64();
             let share = Duration::from_secs_f64((left / (tables.len() - number) as f64).max(0.1));
-            rows.extend(self.advise_table(table, &record, Instant::now() + share)?);
+            rows.extend(self.advise_table(table, &record, Instant::now() + share, statement)?);
         }
         if forgotten > 0 {
             rows.push(told(&format!(
@@ -160,7 +166,13 @@ impl Session {
         Ok(tables.into_iter().map(|(_, table)| table).collect())
     }
 
-    fn advise_table(&self, table: &Arc<Table>, record: &[Recorded], deadline: Instant) -> Result<Vec<Row>> {
+    fn advise_table(
+        &self,
+        table: &Arc<Table>,
+        record: &[Recorded],
+        deadline: Instant,
+        statement: Within<'_>,
+    ) -> Result<Vec<Row>> {
         let keep = |why: &str| {
             let mut row = told(why);
             row[0] = Value::text(&table.name);
@@ -171,7 +183,7 @@ impl Session {
         if table.rows() == 0 {
             return keep("nothing to measure: the table has no rows");
         }
-        let replays = Replays::of(self, table, record)?;
+        let replays = Replays::of(self, table, record, statement)?;
         if replays.known == 0 {
             return keep("nothing to measure by: no statement is recorded that reads the table");
         }

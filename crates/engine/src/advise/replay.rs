@@ -15,6 +15,7 @@ use crate::execution::{Purpose, SharedRows};
 use crate::explain::query_of;
 use crate::relations::SessionRelations;
 use crate::run::RunAs;
+use crate::statement::Within;
 use crate::workload::{Example, Recorded};
 
 /// Statements of the record that are run again for a table: those that ran most.
@@ -72,8 +73,8 @@ fn may_run_again(shape: &str, externals: &[String]) -> bool {
 impl Replays {
     /// Plans the recorded statements that scan the table, those run most first. A statement that cannot be planned is
     /// left out, with its reason in `left_out`; only cancellation is an error.
-    pub fn of(session: &Session, table: &Table, record: &[Recorded]) -> Result<Self> {
-        let relations = session.relations();
+    pub fn of(session: &Session, table: &Table, record: &[Recorded], statement: Within<'_>) -> Result<Self> {
+        let relations = session.relations_of(statement.cloned());
         let externals: Vec<String> =
             relations.externals().into_iter().map(|(name, _)| name.to_lowercase()).collect();
         let of_table: Vec<&Recorded> = record.iter().filter(|r| r.tables.contains(&table.id)).collect();

@@ -14,8 +14,7 @@ use types::{Error, Field, Result, SqlState, Type, Value, cast, zone};
 use vector::arrow::{arrow_schema, arrow_type, to_record_batch, type_from_arrow};
 use vector::{Batch, Vector};
 
-use super::connection::affected;
-use super::statement::in_row;
+use super::outcome::{affected, in_row};
 use crate::Session;
 
 /// An INSERT whose rows come as columns.
@@ -50,17 +49,19 @@ pub struct BulkColumn {
     cast: bool,
 }
 
+impl BulkColumn {
+    /// Whether its values are those of the parameter of this number, counted from 1.
+    pub fn is_parameter(&self, number: usize) -> bool {
+        matches!(self.marked, Marked::Number(own) if own == number)
+    }
+}
+
 impl BulkInsert {
     /// An INSERT of one row of parameters; `None` for other statements.
     pub fn of_statement(session: &Session, text: &str) -> Result<Option<BulkInsert>> {
         let Some(row) = row_of_insert(text) else { return Ok(None) };
-        let columns = match row.columns.is_empty() {
-            true => Self::filled_columns(session, &row.table)?,
-            false => row.columns.join(", "),
-        };
-        let Some(schema) = session.describe(&format!("SELECT {columns} FROM {}", row.table))? else {
-            return Ok(None);
-        };
+        let columns: Vec<&str> = row.columns.iter().map(|name| name.as_ref()).collect();
+        let schema = session.columns_to_insert(&row.table, &columns)?;
         let given = row.items.len();
         let fits = if row.columns.is_empty() { given <= schema.len() } else { given == schema.len() };
         // Running it tells what is wrong.
@@ -79,11 +80,7 @@ impl BulkInsert {
         if shape.table != table.trim() || shape.columns.len() != columns.len() {
             return Err(named());
         }
-        let selected = match columns.is_empty() {
-            true => Self::filled_columns(session, table)?,
-            false => columns.join(", "),
-        };
-        let schema = session.describe(&format!("SELECT {selected} FROM {table}"))?.ok_or_else(named)?;
+        let schema = session.columns_to_insert(table, columns)?;
         let items = (1..=schema.len()).map(|number| Item::Parameter(Marked::Number(number))).collect();
         Ok(Self::new(RowOfInsert { items, ..shape }, schema.fields()))
     }
@@ -91,17 +88,8 @@ impl BulkInsert {
     /// The columns that an INSERT without names fills, as a select list: all but generated ones. The table's name is
     /// written as in SQL; one that no table has is found when it is used.
     pub fn filled_columns(session: &Session, table: &str) -> Result<String> {
-        const NAME: usize = 0;
-        const EXTRA: usize = 5;
-        let Ok(described) = session.query(&format!("DESCRIBE {table}")) else { return Ok("*".to_owned()) };
-        let filled = |row: &usize| described.value(*row, EXTRA).is_null();
-        if (0..described.rows()).all(|row| filled(&row)) {
-            return Ok("*".to_owned());
-        }
-        let names = (0..described.rows()).filter(filled).filter_map(|row| {
-            let name = described.value(row, NAME);
-            name.as_text().map(types::quote::name)
-        });
+        let Ok(filled) = session.columns_to_insert(table, &[]) else { return Ok("*".to_owned()) };
+        let names = filled.fields().iter().map(|field| types::quote::name(&field.name));
         Ok(names.collect::<Vec<_>>().join(", "))
     }
 
@@ -136,7 +124,7 @@ impl BulkInsert {
     }
 
     /// Arrow's columns under the names that they have here; their number must be that of the columns.
-    pub(crate) fn renamed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub fn renamed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         if batch.num_columns() != self.columns.len() {
             let message = format!("a batch of {} columns for {}", batch.num_columns(), self.columns.len());
             return Err(Error::new(SqlState::DatatypeMismatch, message).with_hint(

@@ -9,6 +9,7 @@ use std::ops::Deref;
 use types::{Error, Result, Schema, SqlState};
 
 use super::appender::Appender;
+use super::outcome::affected;
 use super::params::{Params, bound};
 use super::row::{FromRow, Row, Rows};
 use super::statement::Statement;
@@ -197,15 +198,6 @@ pub(crate) fn first<T>(mut rows: Rows, read: impl FnOnce(&Row) -> Result<T>) -> 
 /// The error (02000) for a query that had to return a row.
 pub(crate) fn no_rows() -> Error {
     Error::new(SqlState::NoData, "the query returned no rows")
-}
-
-/// The number in PostgreSQL's command tag; of a query, its rows.
-pub(crate) fn affected(result: &ResultSet) -> u64 {
-    match result.tag().rsplit(' ').next().and_then(|last| last.parse().ok()) {
-        Some(rows) => rows,
-        None if result.has_rows() => result.rows() as u64,
-        None => 0,
-    }
 }
 
 /// `None` for a row that is not there.

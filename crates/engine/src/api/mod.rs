@@ -11,6 +11,7 @@ mod appender;
 mod bulk;
 mod connection;
 mod from_sql;
+mod outcome;
 mod params;
 mod row;
 mod statement;

@@ -11,7 +11,8 @@ use types::{Error, Result, Schema, SqlState, Type, Value};
 
 use super::appender::Appender;
 use super::bulk::BulkInsert;
-use super::connection::{Connection, affected, described, first};
+use super::connection::{Connection, described, first};
+use super::outcome::{affected, in_row};
 use super::params::{Parameters, Params, bound};
 use super::row::{Row, Rows};
 use crate::result::ResultSet;
@@ -183,12 +184,6 @@ fn of_parameters(connection: &Connection, text: &str, markers: &[Marker]) -> Opt
         true => connection.session().describe_statement(text).ok(),
         false => connection.session().describe_statement(&sql::markers::numbered(text, &names).ok()?).ok(),
     }
-}
-
-/// The error with the number of the row that it is about.
-pub(crate) fn in_row(error: Error, row: u64) -> Error {
-    let message = format!("row {row}: {}", error.message());
-    error.with_message(message)
 }
 
 impl BulkInsert {

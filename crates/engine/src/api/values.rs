@@ -1,5 +1,8 @@
 //! Types for SQL's values that Rust has none for: days, times, instants, intervals, decimals and UUIDs, with all of
 //! their range. They print and read themselves as SQL does. chrono's types may be used in their place.
+//!
+//! Used by `FromSql`, `ToSql` and the appender. A constructor gives None for what is outside of the type's range, so
+//! that a value that exists can be stored.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,6 @@
 //! Which rows a key can equal at all: bounds of its columns, and one integer column looked through for values between.
 
+use types::nested::equality::has_own_equality;
 use types::{Result, Value};
 use vector::Data;
 
@@ -64,12 +65,14 @@ impl Bounds {
     }
 }
 
-/// Whether a row of the block may have a key between the bounds. A key with a NULL never counts.
+/// Whether a row of the block may have a key between the bounds. A key with a NULL never counts; bounds of intervals say
+/// nothing, for equal ones are held as different values.
 pub(super) fn may_hold(block: &LiveBlock, columns: &[usize], bounds: &[Bounds]) -> bool {
     block.rows() > 0
         && columns.iter().zip(bounds).all(|(column, bounds)| {
             let s = block.statistics(*column);
             match &bounds.0 {
+                Some(_) if has_own_equality(block.ty(*column)) => !s.min.is_null(),
                 Some((min, max)) => !s.min.is_null() && s.min <= *max && s.max >= *min,
                 None => false,
             }
@@ -98,8 +101,9 @@ pub(super) fn find_integer(
         let vector = block.fetch(column, range.clone()).flatten();
         let nulls = vector.validity().filter(|n| n.null_count() > 0);
         let mut each = |row: usize, value: i128| {
-            let distance = value - min;
-            (0..values as i128).contains(&distance)
+            // What lies below `min` is far beyond as a distance without a sign; the ends of 128 bits have no other one.
+            let distance = value.wrapping_sub(min) as u128;
+            distance < values as u128
                 && nulls.is_none_or(|n| n.is_valid(row))
                 && live.is_live(range.start + row)
                 && visit(distance as usize)

@@ -132,10 +132,11 @@ impl KeySet {
     }
 }
 
-/// The values under a type that holds them: the same form, or integers and decimals of one scale held wider.
+/// The values under a type that holds them: the same form, or integers and decimals of one scale held wider. One value
+/// stands for all intervals that are equal.
 fn as_type(vector: Vector, ty: Type) -> Result<Vector> {
     if vector.ty().physical() == ty.physical() {
-        return Ok(vector.with_type(ty));
+        return Ok(vector::nested::by_equality(vector.with_type(ty)));
     }
     let flat = vector.flatten();
     let nulls = flat.validity().cloned();

@@ -6,6 +6,7 @@
 //! keys; more keys take several passes, by their hash. A key with a NULL refers to nothing.
 
 use block::Bitmap;
+use types::nested::equality::has_own_equality;
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::bounds::{Bounds, find_integer, may_hold, small_range};
@@ -79,7 +80,9 @@ pub(super) fn check_references(
     }
     let near: Vec<&LiveBlock> =
         parent.blocks.iter().filter(|block| may_hold(block, parent.columns, &bounds)).collect();
-    if let ([column], Some((min, values))) = (child.columns, small_range(&bounds, rows)) {
+    let of_values = !child.columns.iter().any(|c| has_own_equality(child.schema.fields()[*c].ty));
+    let range = small_range(&bounds, rows).filter(|_| of_values);
+    if let ([column], Some((min, values))) = (child.columns, range) {
         let mut wanted = Bitmap::empty(values);
         for block in child.blocks {
             go_on()?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use pool::{LayoutKind, Pool};
 use random::Random;
-use types::{Error, Field, SqlState, Type};
+use types::{Error, Field, Schema, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
 use super::references::check_references;

@@ -6,6 +6,7 @@
 //! `PASS_ROWS_MAX` keys. Called by statements before they publish rows and by commits (`verify`).
 
 use block::Bitmap;
+use types::nested::equality::has_own_equality;
 use types::{Error, Result, Schema, SqlState, Type, Value};
 use vector::{Data, Vector};
 
@@ -72,6 +73,9 @@ pub(super) fn find_duplicate(
     go_on: GoOn<'_>,
 ) -> Result<Option<Vec<Value>>> {
     let columns = key.columns;
+    let types: Vec<Type> = columns.iter().map(|c| table.fields()[*c].ty).collect();
+    // Equal intervals are held as different values, of which neither order nor bits tell.
+    let of_values = !types.iter().any(|ty| has_own_equality(*ty));
     let rows: usize = new.iter().map(|b| b.rows()).sum();
     let bounds: Vec<Bounds> = columns.iter().map(|c| Bounds::of(*c, new)).collect();
     // Bounds say nothing of NULLs, so where these count every block may hold an equal key.
@@ -79,14 +83,16 @@ pub(super) fn find_duplicate(
     let with_nulls = key.nulls_equal && new.iter().any(has_null);
     let near: Vec<&LiveBlock> =
         old.iter().filter(|block| with_nulls || may_hold(block, columns, &bounds)).collect();
-    if near.is_empty() {
+    if near.is_empty() && of_values {
         match check_clustered(columns, new, go_on)? {
             Clustered::Unique => return Ok(None),
             Clustered::Duplicate(values) => return Ok(Some(values)),
             Clustered::No => {}
         }
     }
-    if let ([column], Some((min, values)), false) = (columns, small_range(&bounds, rows), with_nulls) {
+    if let ([column], Some((min, values)), false) =
+        (columns, small_range(&bounds, rows), with_nulls || !of_values)
+    {
         let mut seen = Bitmap::empty(values);
         for block in new {
             go_on()?;
@@ -107,7 +113,6 @@ pub(super) fn find_duplicate(
         }
         return Ok(None);
     }
-    let types: Vec<Type> = columns.iter().map(|c| table.fields()[*c].ty).collect();
     // A table of this many keys at a time bounds its memory; more rows are proved in passes, by their hash.
     let passes = rows.div_ceil(pass_rows) as u64;
     for pass in 0..passes {
@@ -115,13 +120,13 @@ pub(super) fn find_duplicate(
         for block in new {
             go_on()?;
             let found = keys.each_step(block, columns, |keys, present| {
-                let mut known = keys.table.len();
+                let known = keys.table.len();
                 keys.find(Some(present));
-                for (group, row) in keys.groups.iter().zip(present) {
+                // Each row that is new has the next group.
+                for (known, (group, row)) in (known..).zip(keys.groups.iter().zip(present)) {
                     if (*group as usize) < known {
                         return Some(*row as usize);
                     }
-                    known += 1;
                 }
                 keys.remember(present);
                 None

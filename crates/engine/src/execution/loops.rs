@@ -21,7 +21,8 @@ use crate::run::{Run, conform};
 impl Execution<'_> {
     /// All rows of a loop.
     pub(super) fn repeat(&mut self, plan: &Loop) -> Result<Vec<Batch>> {
-        let slots = self.slots.len().max(plan.working.max(plan.result) + 1);
+        let of_keys = plan.keyed.as_ref().map_or(0, |keyed| keyed.candidates.max(keyed.state));
+        let slots = self.slots.len().max(plan.working.max(plan.result).max(of_keys) + 1);
         self.slots.resize(slots, SharedRows::default());
         self.known.rows.resize(slots, None);
         let (base, step) = (Arc::new(plan.base.clone()), Arc::new(plan.step.clone()));
@@ -29,7 +30,10 @@ impl Execution<'_> {
         let schema = Schema::new(plan.declared.clone());
         let started = Instant::now();
         let (mut base_run, mut step_run, mut all) = (None, None, Vec::new());
-        if self.is_running() {
+        if let Some(keyed) = plan.keyed.as_ref().filter(|_| self.is_running()) {
+            let rounds = self.rounds_of_keys(plan, keyed, (&base, &step))?;
+            (base_run, step_run, all) = (rounds.base, rounds.step, rounds.rows);
+        } else if self.is_running() {
             let budget = &self.session.database.shared.budget;
             let mut seen = plan.distinct.then(|| Seen::new(&plan.declared, budget));
             let mut counts = 0;
@@ -66,20 +70,39 @@ impl Execution<'_> {
             self.parts.push(Part { title: plan.first_title(), plan: base, run: base_run, executed });
             let title = format!("{}, last time", plan.next_title());
             self.parts.push(Part { title, plan: step, run: step_run, executed: Duration::ZERO });
+            if let Some(keyed) = &plan.keyed {
+                let (title, plan) = (plan.fold_title(), Arc::new(keyed.fold.clone()));
+                self.parts.push(Part { title, plan, run: None, executed: Duration::ZERO });
+            }
         }
         Ok(all)
     }
 
     /// One round: its run, and its rows in their declared types.
-    fn round(&self, title: &str, plan: &Arc<PhysicalPlan>, schema: &Schema) -> Result<(Run, Vec<Batch>)> {
+    pub(super) fn round(
+        &self,
+        title: &str,
+        plan: &Arc<PhysicalPlan>,
+        schema: &Schema,
+    ) -> Result<(Run, Vec<Batch>)> {
         let run = self.run_plan(title, plan)?;
         let rows = conform(run.result.batches.clone(), schema)?;
         Ok((run, rows))
     }
 }
 
+/// The last runs of both plans, and the rows of the recursion.
+pub(super) struct Rounds {
+    /// The run of the first rows.
+    pub base: Option<Run>,
+    /// The last round's.
+    pub step: Option<Run>,
+    /// The result.
+    pub rows: Vec<Batch>,
+}
+
 /// The rows that came in earlier rounds, each once.
-struct Seen {
+pub(super) struct Seen {
     layout: KeyLayout,
     table: GroupTable,
     keys: KeyBatch,
@@ -90,7 +113,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(columns: &[Field], budget: &memory::Budget) -> Self {
+    pub(super) fn new(columns: &[Field], budget: &memory::Budget) -> Self {
         let columns: Vec<KeyColumn> =
             columns.iter().map(|column| KeyColumn { ty: column.ty, nullable: true }).collect();
         let layout = KeyLayout::new(&columns);
@@ -99,11 +122,13 @@ impl Seen {
     }
 
     /// The rows that have not been seen, each once.
-    fn unseen(&mut self, batches: Vec<Batch>) -> Result<Vec<Batch>> {
+    pub(super) fn unseen(&mut self, batches: Vec<Batch>) -> Result<Vec<Batch>> {
         let mut kept = Vec::with_capacity(batches.len());
         for batch in batches {
             stop::check(Place::Round)?;
-            self.layout.encode(&batch.columns, batch.rows, &mut self.keys)?;
+            let compared: Vec<_> =
+                batch.columns.iter().map(|column| vector::nested::by_equality(column.clone())).collect();
+            self.layout.encode(&compared, batch.rows, &mut self.keys)?;
             let before = self.table.len();
             self.table.find_or_insert(&self.keys.view(), None, &mut self.numbers);
             self.reserved.resize(self.table.bytes() as u64).map_err(operators::context::out_of_memory)?;

@@ -5,22 +5,22 @@
 //! goes on with the program that it makes. For EXPLAIN nothing runs: values and numbers of rows stay unknown, and the
 //! plans are collected as parts. `loops` runs recursions.
 
+mod keyed_loops;
 mod loops;
+mod steps;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use optimizer::Known;
-use plan::program::{Bind, Change, Materialize, Program, Remaining, Step};
-use plan::{LogicalQuery, PhysicalPlan};
+use operators::in_place::InPlace;
+use plan::PhysicalPlan;
+use plan::program::Step;
 use types::{Error, Result, Schema, SqlState, Type, Value};
 use vector::Batch;
 
-use crate::Session;
 use crate::plan_cache::PlannedQuery;
-use crate::relations::SessionRelations;
-use crate::run::{Run, RunAs, conform};
-use crate::statistics::SnapshotStatistics;
+use crate::run::Run;
+pub(crate) use steps::Execution;
 
 /// The rows of a subplan that several parts of a query read.
 pub(crate) type SharedRows = Arc<Vec<Batch>>;
@@ -88,9 +88,19 @@ pub(crate) struct Steps {
     before: Vec<Kept>,
     /// The query's own plan, made with what these gave.
     pub plan: Arc<PhysicalPlan>,
+    /// The plan as it is evaluated in place, once that was asked for.
+    pub in_place: KeptInPlace,
 }
 
+/// A plan as it is evaluated in place, made when it first is; `None` for a plan of which that is not so.
+pub(crate) type KeptInPlace = Arc<OnceLock<Option<InPlace>>>;
+
 impl Steps {
+    /// Whether all that runs is evaluated in place, as it was when it ran before: no table is read.
+    pub fn are_in_place(&self) -> bool {
+        self.before.is_empty() && self.in_place.get().is_some_and(Option::is_some)
+    }
+
     /// Bytes of the values that stand in the plan.
     pub fn value_bytes(&self) -> usize {
         self.before.iter().map(Kept::value_bytes).sum()
@@ -101,212 +111,11 @@ impl Prepared {
     /// A query with these columns, and how it comes about again, if that can be kept.
     pub fn into_query(self, schema: Schema) -> (PlannedQuery, Option<Steps>) {
         let plan = Arc::new(self.plan);
-        let steps = self.steps.map(|before| Steps { before, plan: plan.clone() });
-        (PlannedQuery { schema, plan, shared: self.shared, planning: self.planning, trial: None }, steps)
-    }
-}
-
-/// The steps of one query as they run.
-pub(crate) struct Execution<'a> {
-    session: &'a Session,
-    /// The catalog view that the whole statement is planned with.
-    relations: &'a SessionRelations,
-    purpose: Purpose,
-    slots: Vec<SharedRows>,
-    known: Known,
-    /// Plans, unless the purpose is to run.
-    parts: &'a mut Vec<Part>,
-    /// Steps that ran; `None` once one did that may not be kept.
-    kept: Option<Vec<Kept>>,
-}
-
-impl Session {
-    /// Plans a query. What has to run before it runs, unless the purpose is to explain; `parts` gets those plans, unless
-    /// the purpose is to run.
-    pub(crate) fn plan_steps(
-        &self,
-        query: LogicalQuery,
-        relations: &SessionRelations,
-        purpose: Purpose,
-        parts: &mut Vec<Part>,
-    ) -> Result<Prepared> {
-        self.check_reading(&query)?;
-        let mut execution = Execution::new(self, relations, purpose, parts);
-        let mut planning = Duration::ZERO;
-        let mut rest = Remaining::all(query);
-        let plan = loop {
-            let started = Instant::now();
-            let program = execution.planned(rest)?;
-            planning += started.elapsed();
-            match execution.run(program)? {
-                Left::Plan(plan) => break *plan,
-                Left::Rest(more) => rest = *more,
-            }
-        };
-        let Execution { slots, kept, .. } = execution;
-        Ok(Prepared { plan, shared: slots, planning, steps: kept })
-    }
-
-    /// Runs what has to run before a query whose plans were kept. Gives the rows that its plan reads, or `None` when a
-    /// step gave something else than the plans behind it were made with.
-    pub(crate) fn run_steps(
-        &self,
-        steps: &Steps,
-        relations: &SessionRelations,
-    ) -> Result<Option<Vec<SharedRows>>> {
-        let mut parts = Vec::new();
-        let mut execution = Execution::new(self, relations, Purpose::Run, &mut parts);
-        for kept in &steps.before {
-            let same = match (execution.step(&kept.step)?, &kept.gave) {
-                (Gave::Rows(rows), Gave::Rows(before)) => rows == *before,
-                (Gave::Value(value), Gave::Value(before)) => is_same(&value, before),
-                _ => false,
-            };
-            if !same {
-                return Ok(None);
-            }
-        }
-        Ok(Some(execution.slots))
-    }
-}
-
-/// What a program leaves to do.
-enum Left {
-    /// The query's own plan.
-    Plan(Box<PhysicalPlan>),
-    /// What is planned next.
-    Rest(Box<Remaining>),
-}
-
-impl<'a> Execution<'a> {
-    fn new(
-        session: &'a Session,
-        relations: &'a SessionRelations,
-        purpose: Purpose,
-        parts: &'a mut Vec<Part>,
-    ) -> Self {
-        Execution {
-            session,
-            relations,
-            purpose,
-            slots: vec![],
-            known: Known::default(),
-            parts,
-            kept: Some(vec![]),
-        }
-    }
-
-    fn planned(&self, rest: Remaining) -> Result<Program> {
-        let statistics = SnapshotStatistics::new(self.relations.snapshot());
-        let settings = self.session.settings().optimizer.clone();
-        let program = optimizer::program(rest, &self.known, &statistics, &settings)?;
-        self.session.program_as_read(program)
-    }
-
-    /// Runs the steps of a program up to its last one.
-    fn run(&mut self, program: Program) -> Result<Left> {
-        for step in program.steps {
-            match step {
-                Step::Return(plan) => return Ok(Left::Plan(plan)),
-                Step::PlanAgain(rest) => return Ok(Left::Rest(rest)),
-                step => {
-                    let gave = self.step(&step)?;
-                    if matches!(step, Step::Change(_)) {
-                        self.kept = None;
-                    }
-                    if let Some(kept) = &mut self.kept {
-                        kept.push(Kept { step, gave });
-                    }
-                }
-            }
-        }
-        Err(Error::internal("a program without a last step"))
-    }
-
-    /// Runs one step, and keeps what it gives.
-    fn step(&mut self, step: &Step) -> Result<Gave> {
-        match step {
-            Step::Materialize(step) => {
-                let rows = self.materialized(step)?;
-                Ok(self.keep(step.slot, rows))
-            }
-            Step::Change(step) => self.change(step),
-            Step::Bind(step) => self.bind(step),
-            Step::Loop(step) => {
-                let rows = self.repeat(step)?;
-                Ok(self.keep(step.result, rows))
-            }
-            Step::PlanAgain(_) | Step::Return(_) => {
-                Err(Error::internal("the last step is not run as a step"))
-            }
-        }
-    }
-
-    fn is_running(&self) -> bool {
-        self.purpose != Purpose::Explain
-    }
-
-    fn keep(&mut self, slot: usize, rows: Vec<Batch>) -> Gave {
-        let count = rows.iter().map(|batch| batch.rows).sum();
-        if self.slots.len() <= slot {
-            self.slots.resize(slot + 1, SharedRows::default());
-            self.known.rows.resize(slot + 1, None);
-        }
-        self.slots[slot] = Arc::new(rows);
-        self.known.rows[slot] = self.is_running().then_some(count);
-        Gave::Rows(count)
-    }
-
-    /// Runs a plan over the slots.
-    fn run_plan(&self, title: &str, plan: &Arc<PhysicalPlan>) -> Result<Run> {
-        let run_as = RunAs { analyze: self.purpose == Purpose::Analyze, ..RunAs::default() };
-        let run = self.session.run_plan(plan, self.relations, &self.slots, run_as)?;
-        // What ran is not the query's own plan.
-        self.relations.statement().inspect(|statement| statement.trace().name_part(title));
-        Ok(run)
-    }
-
-    /// Runs a plan, unless it is only explained, and shows it if plans are shown.
-    fn run_part<T: Default>(
-        &mut self,
-        title: &str,
-        plan: &PhysicalPlan,
-        of: impl FnOnce(&Run) -> Result<T>,
-    ) -> Result<T> {
-        let plan = Arc::new(plan.clone());
-        let started = Instant::now();
-        let run = if self.is_running() { Some(self.run_plan(title, &plan)?) } else { None };
-        let gave = run.as_ref().map(of).transpose()?.unwrap_or_default();
-        if self.purpose != Purpose::Run {
-            let executed = if run.is_some() { started.elapsed() } else { Duration::ZERO };
-            self.parts.push(Part { title: title.to_owned(), plan, run, executed });
-        }
-        Ok(gave)
-    }
-
-    fn materialized(&mut self, step: &Materialize) -> Result<Vec<Batch>> {
-        let declared = step.declared.as_ref().map(|fields| Schema::new(fields.clone()));
-        self.run_part(&step.title, &step.plan, |run| {
-            let rows = run.result.batches.clone();
-            declared.map_or(Ok(rows.clone()), |schema| conform(rows, &schema))
-        })
-    }
-
-    fn bind(&mut self, step: &Bind) -> Result<Gave> {
-        let from = step.plan.output.first().map_or(step.ty, |column| column.ty);
-        let value = self.run_part(&step.title, &step.plan, |run| scalar(run, from, step.ty).map(Some))?;
-        self.known.values.push(value.clone());
-        Ok(Gave::Value(value.unwrap_or(Value::Null)))
-    }
-
-    fn change(&mut self, step: &Change) -> Result<Gave> {
-        let mut rows = self.materialized(&step.rows)?;
-        if self.is_running() {
-            let really = self.purpose == Purpose::Run;
-            let changed = self.session.change(step.change.clone(), rows, self.relations, really);
-            rows = changed.map_err(changed_already)?.1;
-        }
-        Ok(self.keep(step.rows.slot, rows))
+        let in_place = KeptInPlace::default();
+        let kept = |before| Steps { before, plan: plan.clone(), in_place: in_place.clone() };
+        let steps = self.steps.map(kept);
+        let (shared, planning) = (self.shared, self.planning);
+        (PlannedQuery { schema, plan, in_place, shared, planning, trial: None }, steps)
     }
 }
 

@@ -65,9 +65,19 @@ pub(crate) fn name_of_main(path: &str) -> Option<String> {
     name_of_path(path)
 }
 
-/// What the options say: whether the database is only read.
-fn read_only(options: &[(String, Option<String>)]) -> Result<Option<bool>> {
-    let mut said = None;
+/// What the options of ATTACH say.
+#[derive(Default)]
+struct Options {
+    /// Whether the database is only read; `None` where nothing is said.
+    read_only: Option<bool>,
+    /// An option was given that only names how DuckDB divides its file, which this storage has not.
+    of_duckdb: bool,
+}
+
+/// Reads the options. Those by which DuckDB chooses the form of its file are checked and change nothing: the rows are
+/// the same, and the statement warns.
+fn options_of(options: &[(String, Option<String>)]) -> Result<Options> {
+    let mut said = Options::default();
     for (name, value) in options {
         let invalid = |value: &str, expected: &str| {
             let message = format!("invalid value for ATTACH option \"{name}\": \"{value}\"");
@@ -82,11 +92,11 @@ fn read_only(options: &[(String, Option<String>)]) -> Result<Option<bool>> {
                     Some(other) => return invalid(other, "true or false"),
                 };
                 let read_only = on == (name != "read_write");
-                if said.is_some_and(|said| said != read_only) {
+                if said.read_only.is_some_and(|said| said != read_only) {
                     let message = "READ_ONLY and READ_WRITE contradict each other";
                     return Err(Error::new(SqlState::SyntaxError, message));
                 }
-                said = Some(read_only);
+                said.read_only = Some(read_only);
             }
             "type" => match value.as_deref().map(str::to_lowercase).as_deref() {
                 Some("quickstep") => {}
@@ -104,6 +114,14 @@ fn read_only(options: &[(String, Option<String>)]) -> Result<Option<bool>> {
                 }
                 other => return invalid(other.unwrap_or(""), "quickstep"),
             },
+            "storage_version" | "row_group_size" | "block_size" | "io_mode" => {
+                let given = value.as_deref().unwrap_or("");
+                let (right, expected) = of_duckdb(name, given);
+                if !right {
+                    return invalid(given, expected);
+                }
+                said.of_duckdb = true;
+            }
             other => {
                 let message = format!("ATTACH option \"{other}\" is not supported");
                 return Err(Error::unsupported(message).with_hint("there are READ_ONLY, READ_WRITE and TYPE"));
@@ -111,6 +129,27 @@ fn read_only(options: &[(String, Option<String>)]) -> Result<Option<bool>> {
         }
     }
     Ok(said)
+}
+
+/// Whether a value is one that DuckDB takes for an option about the form of its file, and what would be.
+fn of_duckdb(option: &str, value: &str) -> (bool, &'static str) {
+    let number = types::size::bytes(value);
+    match option {
+        "storage_version" => {
+            let parts: Vec<&str> = value.strip_prefix('v').unwrap_or("").split('.').collect();
+            let numbered = parts.len() == 3 && parts.iter().all(|part| part.parse::<u16>().is_ok());
+            (value == "latest" || numbered, "latest or a version of DuckDB, such as v1.2.0")
+        }
+        "row_group_size" => (number.is_some_and(|rows| rows > 0), "a number of rows"),
+        "block_size" => (
+            number.is_some_and(|bytes| bytes.is_power_of_two() && (1 << 14..=1 << 18).contains(&bytes)),
+            "a power of two from 16384 to 262144",
+        ),
+        _ => (
+            ["default", "buffered_io", "direct_io", "mmap"].contains(&value.to_ascii_lowercase().as_str()),
+            "default, buffered_io, direct_io or mmap",
+        ),
+    }
 }
 
 /// Refuses a file of another system, and says what to do with it.
@@ -192,7 +231,7 @@ impl Session {
     /// ATTACH.
     pub(crate) fn attach(&self, attach: Attach) -> Result<ResultSet> {
         self.refuse_in_block("ATTACH")?;
-        let said = read_only(&attach.options)?;
+        let Options { read_only: said, of_duckdb } = options_of(&attach.options)?;
         let read_only = said.unwrap_or(false);
         let shared = &self.database.shared;
         let place = place(&attach.path);
@@ -214,7 +253,11 @@ impl Session {
         let _turn = shared.mounts.turn();
         let all = shared.mounts.all();
         let there = all.iter().find(|mount| mount.name.eq_ignore_ascii_case(&name)).cloned();
-        let done = ResultSet::done("ATTACH");
+        let done = match of_duckdb {
+            true => ResultSet::done("ATTACH")
+                .with_warning("options about the form of DuckDB's file have no effect on this storage"),
+            false => ResultSet::done("ATTACH"),
+        };
         let path = match &place {
             Place::Memory => None,
             Place::Directory(path) => Some(canonical(path)),

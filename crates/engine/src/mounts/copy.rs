@@ -1,6 +1,5 @@
 //! COPY FROM DATABASE: everything of one database into another.
 
-use catalog::Snapshot;
 use types::quote;
 use types::{Error, Result, SqlState};
 
@@ -9,17 +8,7 @@ use super::names::unknown_database;
 use crate::Session;
 use crate::export::{afterwards, definitions};
 use crate::result::ResultSet;
-
-/// What stands before a relation's name in a text that is bound under any search path.
-pub(crate) fn absolute(snapshot: &Snapshot, schema: &str) -> String {
-    let plain = snapshot.mounts().next().is_none()
-        || snapshot.database_of(schema).0.is_some()
-        || schema == catalog::TEMPORARY_SCHEMA;
-    match plain {
-        true => quote::name(schema),
-        false => format!("{}.{}", quote::name(super::MAIN), quote::name(schema)),
-    }
-}
+use crate::statement::Within;
 
 /// Puts the session's path back.
 struct Path<'s>(&'s Session, Vec<String>);
@@ -33,7 +22,13 @@ impl Drop for Path<'_> {
 impl Session {
     /// COPY FROM DATABASE a TO b: schemas, types, sequences, macros, tables with their rows, views, keys and indices,
     /// all or none. What `b` has already is in the way.
-    pub(crate) fn copy_database(&self, from: &str, to: &str, schema_only: bool) -> Result<ResultSet> {
+    pub(crate) fn copy_database(
+        &self,
+        from: &str,
+        to: &str,
+        schema_only: bool,
+        statement: Within<'_>,
+    ) -> Result<ResultSet> {
         let shared = &self.database.shared;
         let snapshot = self.snapshot();
         let places = Places { snapshot: &snapshot, path: &[], main: &shared.name };
@@ -53,9 +48,9 @@ impl Session {
         self.settings().search_path =
             to.iter().map(|name| format!("{name}.{}", catalog::DEFAULT_SCHEMA)).collect();
         let run = |script: &str| {
-            sql::split(script)?.iter().try_for_each(|statement| {
+            sql::split(script)?.iter().try_for_each(|part| {
                 self.go_on()?;
-                self.run_text(statement.of(script)).map(drop)
+                self.run_text(part.of(script), statement).map(drop)
             })
         };
         run(&definitions(&source)?)?;

@@ -10,7 +10,7 @@
 //! becomes its key when the statement is bound, and what carries the statement out knows keys only.
 
 use catalog::{DEFAULT_SCHEMA, Mounted, Snapshot, TEMPORARY_SCHEMA, did_you_mean};
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, quote};
 
 use crate::system::INFORMATION_SCHEMA;
 
@@ -161,5 +161,16 @@ pub(crate) fn unknown_database(name: &str, known: &[&str]) -> Error {
             let known: Vec<String> = known.iter().map(|known| format!("\"{known}\"")).collect();
             error.with_hint(format!("there are {}; ATTACH 'path' AS name adds one", known.join(", ")))
         }
+    }
+}
+
+/// What stands before a relation's name in a text that is bound under any search path.
+pub(crate) fn absolute(snapshot: &Snapshot, schema: &str) -> String {
+    let plain = snapshot.mounts().next().is_none()
+        || snapshot.database_of(schema).0.is_some()
+        || schema == catalog::TEMPORARY_SCHEMA;
+    match plain {
+        true => quote::name(schema),
+        false => format!("{}.{}", quote::name(MAIN), quote::name(schema)),
     }
 }

@@ -2,7 +2,8 @@
 //! listings. Numbers of objects are given in the order of their names. `system::view` hands them out, with brackets
 //! or without.
 
-const TABLES: &str = "SELECT t.database_name, 1 AS database_oid, t.schema_name, 1 AS schema_oid, \
+const TABLES: &str = "SELECT CASE WHEN temporary THEN 'temp' ELSE t.database_name END AS database_name, 1 AS database_oid, \
+    CASE WHEN temporary THEN 'main' ELSE t.schema_name END AS schema_name, 1 AS schema_oid, \
     t.table_name, row_number() OVER (ORDER BY t.database_name, t.schema_name, t.table_name) AS table_oid, comment, \
     map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, temporary, \
     coalesce(k.primary_keys > 0, false) AS has_primary_key, rows AS estimated_size, columns AS column_count, \
@@ -38,14 +39,16 @@ const VIEWS: &str = "SELECT v.database_name, 1 AS database_oid, v.schema_name, 1
       GROUP BY database_name, schema_name, table_name) AS c ON c.database_name = v.database_name \
       AND c.schema_name = v.schema_name AND c.table_name = v.view_name";
 
-const SCHEMAS: &str = "SELECT row_number() OVER (ORDER BY database_name, schema_name) AS oid, database_name, \
-    1 AS database_oid, schema_name, CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, \
-    schema_name IN ('main', 'information_schema', 'temporary') AS internal, CAST(NULL AS TEXT) AS sql \
-    FROM quickstep_schemas()";
+const SCHEMAS: &str = "SELECT row_number() OVER (ORDER BY s.database_name, s.schema_name) AS oid, s.database_name, \
+    1 AS database_oid, s.schema_name, m.comment, map([]::TEXT[], []::TEXT[]) AS tags, \
+    s.schema_name IN ('main', 'information_schema', 'temporary') AS internal, CAST(NULL AS TEXT) AS sql \
+    FROM quickstep_schemas() AS s LEFT JOIN quickstep_comments() AS m ON m.object_type = 'schema' \
+      AND m.database_name = s.database_name AND m.schema_name = s.schema_name";
 
-const DATABASES: &str = "SELECT database_name, row_number() OVER (ORDER BY NOT is_main, database_name) AS database_oid, \
-    path, CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, 'quickstep' AS type, \
-    read_only AS readonly FROM quickstep_databases()";
+const DATABASES: &str = "SELECT d.database_name, row_number() OVER (ORDER BY NOT is_main, d.database_name) AS database_oid, \
+    path, m.comment, map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, 'quickstep' AS type, \
+    read_only AS readonly FROM quickstep_databases() AS d LEFT JOIN quickstep_comments() AS m \
+    ON m.object_type = 'database' AND m.database_name = d.database_name";
 
 const CONSTRAINTS: &str = "SELECT database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, table_name, \
     1 AS table_oid, row_number() OVER (PARTITION BY database_name, schema_name, table_name ORDER BY constraint_type, constraint_name) - 1 \
@@ -60,28 +63,34 @@ const CONSTRAINTS: &str = "SELECT database_name, 1 AS database_oid, schema_name,
     UNION ALL SELECT database_name, schema_name, table_name, table_name || '_' || column_name || '_not_null', 'NOT NULL', [column_name], \
     NULL, NULL FROM quickstep_columns() WHERE NOT is_nullable AND NOT is_view) AS c";
 
-const INDEXES: &str = "SELECT database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, index_name, \
-    row_number() OVER (ORDER BY database_name, schema_name, index_name) AS index_oid, table_name, 1 AS table_oid, \
-    CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, is_unique, is_primary, expressions, \
-    'CREATE INDEX ' || index_name || ' ON ' || table_name || '(' || expressions || ');' AS sql FROM quickstep_indexes()";
+const INDEXES: &str = "SELECT i.database_name, 1 AS database_oid, i.schema_name, 1 AS schema_oid, index_name, \
+    row_number() OVER (ORDER BY i.database_name, i.schema_name, index_name) AS index_oid, table_name, 1 AS table_oid, \
+    m.comment, map([]::TEXT[], []::TEXT[]) AS tags, is_unique, is_primary, expressions, \
+    'CREATE INDEX ' || index_name || ' ON ' || table_name || '(' || expressions || ');' AS sql \
+    FROM quickstep_indexes() AS i LEFT JOIN quickstep_comments() AS m ON m.object_type = 'index' \
+      AND m.database_name = i.database_name AND m.schema_name = i.schema_name AND m.object_name = index_name";
 
-const SEQUENCES: &str = "SELECT database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, \
-    sequence_name, row_number() OVER (ORDER BY database_name, schema_name, sequence_name) AS sequence_oid, \
-    CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, false AS temporary, start_value, min_value, \
+const SEQUENCES: &str = "SELECT s.database_name, 1 AS database_oid, s.schema_name, 1 AS schema_oid, \
+    sequence_name, row_number() OVER (ORDER BY s.database_name, s.schema_name, sequence_name) AS sequence_oid, \
+    m.comment, map([]::TEXT[], []::TEXT[]) AS tags, false AS temporary, start_value, min_value, \
     max_value, increment_by, cycle, last_value, 'CREATE SEQUENCE ' || sequence_name || ' INCREMENT BY ' || increment_by \
     || ' MINVALUE ' || min_value || ' MAXVALUE ' || max_value || ' START ' || start_value || \
-    CASE WHEN cycle THEN ' CYCLE;' ELSE ' NO CYCLE;' END AS sql FROM quickstep_sequences()";
+    CASE WHEN cycle THEN ' CYCLE;' ELSE ' NO CYCLE;' END AS sql FROM quickstep_sequences() AS s \
+    LEFT JOIN quickstep_comments() AS m ON m.object_type = 'sequence' AND m.database_name = s.database_name \
+      AND m.schema_name = s.schema_name AND m.object_name = sequence_name";
 
 const SETTINGS: &str = "SELECT CASE name WHEN 'timezone' THEN 'TimeZone' ELSE name END AS name, setting AS value, description, 'VARCHAR' AS input_type, 'GLOBAL' AS scope \
     FROM quickstep_settings()";
 
 const FUNCTIONS: &str = "SELECT current_database() AS database_name, 1 AS database_oid, 'main' AS schema_name, function_name, \
     CAST(NULL AS TEXT) AS alias_of, CASE function_type WHEN 'table macro' THEN 'table_macro' ELSE function_type END \
-    AS function_type, description, CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, \
+    AS function_type, description, m.comment, map([]::TEXT[], []::TEXT[]) AS tags, \
     result AS return_type, []::TEXT[] AS parameters, []::TEXT[] AS parameter_types, CAST(NULL AS TEXT) AS varargs, \
     CAST(NULL AS TEXT) AS macro_definition, false AS has_side_effects, function_type NOT LIKE '%macro%' AS internal, \
     row_number() OVER (ORDER BY function_name) AS function_oid, CASE WHEN example IS NULL THEN []::TEXT[] \
-    ELSE [example] END AS examples, CAST(NULL AS TEXT) AS stability, [category] AS categories FROM quickstep_functions()";
+    ELSE [example] END AS examples, CAST(NULL AS TEXT) AS stability, [category] AS categories FROM quickstep_functions() \
+    LEFT JOIN quickstep_comments() AS m ON m.object_type = 'macro' AND m.object_name = function_name \
+      AND m.database_name = current_database() AND m.schema_name = 'main'";
 
 const TYPES: &str = "SELECT 'system' AS database_name, 0 AS database_oid, 'main' AS schema_name, 1 AS schema_oid, \
     row_number() OVER () AS type_oid, type_name, type_size, logical_type, type_category, CAST(NULL AS TEXT) AS comment, \
@@ -101,9 +110,11 @@ const TYPES: &str = "SELECT 'system' AS database_name, 0 AS database_oid, 'main'
     ('uinteger', 4, 'UINTEGER', 'NUMERIC'), ('ubigint', 8, 'UBIGINT', 'NUMERIC'), \
     ('hugeint', 16, 'HUGEINT', 'NUMERIC'), ('enum', 4, 'ENUM', NULL)) \
     AS t(type_name, type_size, logical_type, type_category) \
-    UNION ALL SELECT database_name, 1, 'main', 1, 1000 + row_number() OVER (ORDER BY type_name), type_name, \
+    UNION ALL SELECT y.database_name, 1, 'main', 1, 1000 + row_number() OVER (ORDER BY type_name), type_name, \
     CASE WHEN labels IS NULL THEN NULL ELSE 4 END, CASE WHEN labels IS NULL THEN definition ELSE 'ENUM' END, NULL, \
-    NULL, map([]::TEXT[], []::TEXT[]), false, labels FROM quickstep_types()";
+    m.comment, map([]::TEXT[], []::TEXT[]), false, labels FROM quickstep_types() AS y \
+    LEFT JOIN quickstep_comments() AS m ON m.object_type = 'type' AND m.database_name = y.database_name \
+      AND m.object_name = type_name";
 
 const VARIABLES: &str = "SELECT name, value, type FROM quickstep_variables()";
 
@@ -112,7 +123,13 @@ const EXTENSIONS: &str = "SELECT CAST(NULL AS TEXT) AS extension_name, false AS 
 
 const SECRETS: &str = "SELECT * FROM quickstep_secrets()";
 
-pub(super) const NAMES: [&str; 14] = [
+/// What SQLite's clients look tables up in.
+const SQLITE_MASTER: &str = "SELECT 'table' AS type, table_name AS name, table_name AS tbl_name, 0 AS rootpage, sql \
+    FROM duckdb_tables() \
+    UNION ALL SELECT 'view', view_name, view_name, 0, sql FROM duckdb_views() \
+    UNION ALL SELECT 'index', index_name, table_name, 0, sql FROM duckdb_indexes()";
+
+pub(super) const NAMES: [&str; 15] = [
     "duckdb_tables",
     "duckdb_columns",
     "duckdb_views",
@@ -127,11 +144,12 @@ pub(super) const NAMES: [&str; 14] = [
     "duckdb_variables",
     "duckdb_extensions",
     "duckdb_secrets",
+    "sqlite_master",
 ];
 
 /// The view's query.
 pub(super) fn view(name: &str) -> Option<sql::ViewInfo> {
-    const QUERIES: [&str; 14] = [
+    const QUERIES: [&str; 15] = [
         TABLES,
         COLUMNS,
         VIEWS,
@@ -146,6 +164,7 @@ pub(super) fn view(name: &str) -> Option<sql::ViewInfo> {
         VARIABLES,
         EXTENSIONS,
         SECRETS,
+        SQLITE_MASTER,
     ];
     let (_, text) = NAMES.iter().zip(QUERIES).find(|(known, _)| **known == name)?;
     Some(sql::ViewInfo { columns: vec![], text: text.to_owned(), schema: None })

@@ -8,8 +8,12 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 30] = [
+const MEANINGS: [(&str, &str); 32] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
+    (
+        "quickstep_comments",
+        "What COMMENT ON says of indices, sequences, types, macros, schemas, databases and columns of views.",
+    ),
     ("quickstep_constraints", "The columns of all declared keys."),
     ("quickstep_cursors", "The session's open cursors, with their statements."),
     ("quickstep_databases", "The main database and those that are attached, with their paths."),
@@ -28,6 +32,10 @@ const MEANINGS: [(&str, &str); 30] = [
     (
         "quickstep_query_plans",
         "The operators of the queries that have ended, with estimates and what they did.",
+    ),
+    (
+        "quickstep_reject_scans",
+        "The files that were read while what cannot be read was noted, and how each was read.",
     ),
     ("quickstep_rejects", "What reading files has left out and noted: place, text and cause of each."),
     ("quickstep_roles", "The settings that ALTER ROLE gave to roles."),

@@ -1,5 +1,8 @@
 //! The rows of `quickstep_query_history()`, `quickstep_slow_queries()`, `quickstep_query_plans()`,
 //! `quickstep_work_orders()` and `quickstep_metrics()`: what queries that have ended left.
+//!
+//! Called when a statement that names one of them is bound (`system`): the rows are those of that moment. Times are
+//! milliseconds, sizes bytes. Without the right to monitor a role sees its own queries alone.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;

@@ -1,7 +1,7 @@
 //! The views of `information_schema`: the standard's names and columns, over this database's own functions.
 //!
 //! Columns follow PostgreSQL where it has them; those of features that are not here are left out. `table_comment` and
-//! `column_comment` are DuckDB's.
+//! `column_comment` are DuckDB's. Views of privileges, roles and sequences are `pgcatalog`'s.
 
 use types::{Error, SqlState};
 
@@ -29,7 +29,10 @@ const COLUMNS: &str = "SELECT database_name AS table_catalog, schema_name AS tab
     CAST(numeric_precision_radix AS INTEGER) AS numeric_precision_radix, \
     CAST(numeric_scale AS INTEGER) AS numeric_scale, CAST(datetime_precision AS INTEGER) AS datetime_precision, \
     'NO' AS is_generated, CASE WHEN is_view THEN 'NO' ELSE 'YES' END AS is_updatable, \
-    comment AS column_comment FROM quickstep_columns()";
+    comment AS column_comment, database_name AS udt_catalog, 'pg_catalog' AS udt_schema, udt_name, \
+    CAST(NULL AS TEXT) AS domain_name, 'NO' AS is_identity, \
+    CASE WHEN data_type LIKE 'TEXT COLLATE %' THEN replace(substr(data_type, 14), chr(34), '') END AS collation_name \
+    FROM quickstep_columns()";
 
 const VIEWS: &str = "SELECT database_name AS table_catalog, schema_name AS table_schema, view_name AS table_name, \
     sql AS view_definition, 'NONE' AS check_option, 'NO' AS is_updatable, 'NO' AS is_insertable_into \
@@ -68,6 +71,10 @@ pub(crate) fn view(name: &str) -> Option<sql::ViewInfo> {
         "key_column_usage" => KEY_COLUMN_USAGE,
         "referential_constraints" => REFERENTIAL_CONSTRAINTS,
         "constraint_column_usage" => CONSTRAINT_COLUMN_USAGE,
+        name if pgcatalog::has_standard_relation(name) => {
+            let text = format!("SELECT * FROM pg_catalog.\"{}{name}\"", crate::pg_catalog::STANDARD);
+            return Some(sql::ViewInfo { columns: vec![], text, schema: None });
+        }
         _ => return None,
     };
     Some(sql::ViewInfo { columns: vec![], text: text.to_owned(), schema: None })
@@ -87,8 +94,9 @@ pub(crate) fn unknown_view(name: &str) -> Error {
     ];
     let message = format!("relation \"information_schema.{name}\" does not exist");
     let error = Error::new(SqlState::UndefinedTable, message);
-    match catalog::did_you_mean(name, NAMES) {
+    let names: Vec<&str> = NAMES.into_iter().chain(pgcatalog::standard_relations().iter().copied()).collect();
+    match catalog::did_you_mean(name, names.iter().copied()) {
         Some(hint) => error.with_hint(hint),
-        None => error.with_hint(format!("it has {}", NAMES.join(", "))),
+        None => error.with_hint(format!("it has {}", names.join(", "))),
     }
 }

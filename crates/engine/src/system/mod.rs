@@ -4,6 +4,7 @@
 //! SHOW and the shell's `\d` are queries over them. A view's columns are found by binding it; while that goes on,
 //! views have no columns here, so that a view over these functions does not ask for itself.
 
+mod columns;
 mod databases;
 mod duckdb;
 mod functions;
@@ -17,17 +18,17 @@ mod types_of;
 use catalog::{Snapshot, Table};
 use types::{Error, Field, Result, Schema, SqlState, Type, Value, Zone};
 
+pub(crate) use crate::definable::INFORMATION_SCHEMA;
 use crate::relations::SessionRelations;
 use crate::settings::Settings;
+use columns::{count, maybe, nullable, number, text, truth};
 
 pub(crate) use information_schema::{unknown_view, view as information_schema_view};
 
-/// The schema of the standard's views; nothing else can be in it.
-pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
-
 /// Names of the table functions about the system.
-pub(crate) const FUNCTIONS: [&str; 30] = [
+pub(crate) const FUNCTIONS: [&str; 32] = [
     "quickstep_columns",
+    "quickstep_comments",
     "quickstep_constraints",
     "quickstep_cursors",
     "quickstep_databases",
@@ -41,6 +42,7 @@ pub(crate) const FUNCTIONS: [&str; 30] = [
     "quickstep_queries",
     "quickstep_query_history",
     "quickstep_query_plans",
+    "quickstep_reject_scans",
     "quickstep_rejects",
     "quickstep_roles",
     "quickstep_schemas",
@@ -83,6 +85,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         }
         "quickstep_pool" => pool(&relations.pool_statistics()),
         "quickstep_rejects" => (rejects::fields(), rejects::rows(relations)),
+        "quickstep_reject_scans" => (rejects::scan_fields(), rejects::scan_rows(relations)),
         "quickstep_workload" => (
             vec![
                 text("statement"),
@@ -101,6 +104,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_partitions" => (partition_fields(), partitions(snapshot)),
         "quickstep_wide_tables" => (wide_fields(), wide_tables(snapshot)),
         "quickstep_indexes" => (objects::index_fields(), objects::indices(snapshot)),
+        "quickstep_comments" => (objects::comment_fields(), objects::comments(snapshot)),
         "quickstep_types" => (objects::type_fields()?, objects::types(snapshot)),
         "quickstep_sequences" => (objects::sequence_fields(), objects::sequences(snapshot)),
         "quickstep_variables" => {
@@ -155,6 +159,14 @@ pub(crate) fn rows_of(
             let paths = formats::files_of(relations.environment(), &patterns(function, arguments)?)?;
             made(formats::listing::rows(relations.environment(), function, &paths)?)
         }
+        _ if lakes::FUNCTIONS.contains(&function) => {
+            let paths = patterns(function, arguments)?;
+            let [path] = paths.as_slice() else {
+                let message = format!("{function} takes one path in quotes");
+                return Err(Error::new(SqlState::UndefinedFunction, message));
+            };
+            made(lakes::rows(relations.environment(), function, path)?)
+        }
         "which_secret" => {
             let (fields, rows) = crate::secrets::which(relations.environment(), arguments)?;
             Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
@@ -190,25 +202,6 @@ pub(crate) fn settings(database: &crate::Database, settings: &Settings) -> Vec<V
     });
     let session = settings.all().into_iter();
     own.chain(session.map(|(n, v, d)| vec![Value::text(&n), Value::text(&v), Value::text(&d)])).collect()
-}
-
-fn text(name: &str) -> Field {
-    Field::new(name, Type::Text, false)
-}
-fn number(name: &str) -> Field {
-    Field::new(name, Type::BigInt, false)
-}
-fn truth(name: &str) -> Field {
-    Field::new(name, Type::Boolean, false)
-}
-fn nullable(field: Field) -> Field {
-    Field { nullable: true, ..field }
-}
-fn count(value: u64) -> Value {
-    Value::I64(i64::try_from(value).unwrap_or(i64::MAX))
-}
-fn maybe(value: Option<&str>) -> Value {
-    value.map_or(Value::Null, Value::text)
 }
 
 /// The time zones that there are, as they are now.
@@ -437,6 +430,7 @@ fn columns_fields() -> Vec<Field> {
         nullable(number("distinct_estimate")),
         nullable(number("bytes")),
         nullable(text("comment")),
+        text("udt_name"),
     ]
 }
 
@@ -465,7 +459,9 @@ fn columns(relations: &SessionRelations) -> Result<Vec<Vec<Value>>> {
         // One whose table is gone has no columns.
         let Some(columns) = relations.view_columns(&schema, &name) else { continue };
         for (at, field) in columns.fields().iter().enumerate() {
-            let known = [Value::Null, Value::Null, Value::Null, Value::Null];
+            let own = catalog::Commented::column(&name, &field.name);
+            let comment = relations.snapshot().comment(catalog::Commented::ViewColumn, &schema, &own);
+            let known = [Value::Null, Value::Null, Value::Null, maybe(comment)];
             rows.push(column_row([&schema, &name], true, at, field, [None, None], known));
         }
     }
@@ -494,6 +490,9 @@ fn column_row(
     ];
     row.extend(types_of::measures(field.ty).map(|m| m.map_or(Value::Null, Value::I64)));
     row.extend(known);
+    // What PostgreSQL calls the type within; a type that it does not have goes by its own name.
+    let udt = pgcatalog::type_name(field.ty).unwrap_or_else(|| field.ty.sql_name().to_lowercase());
+    row.push(Value::text(&udt));
     row
 }
 

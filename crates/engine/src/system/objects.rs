@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use catalog::{Snapshot, TableIndex};
+use catalog::{CommentEntry, Commented, Snapshot, TableIndex};
 use types::nested::encoding;
 use types::{Field, Result, Type, Value};
 
@@ -92,6 +92,37 @@ pub(super) fn types(snapshot: &Snapshot) -> Vec<Vec<Value>> {
         vec![Value::text(&snapshot.shown(name)), Value::text(&definition), labels.unwrap_or(Value::Null)]
     };
     snapshot.types().iter().map(row).collect()
+}
+
+pub(super) fn comment_fields() -> Vec<Field> {
+    vec![
+        text("schema_name"),
+        text("object_type"),
+        text("object_name"),
+        nullable(text("column_name")),
+        text("comment"),
+    ]
+}
+
+/// A row a comment on what is neither a table, a view nor a table's column.
+pub(super) fn comments(snapshot: &Snapshot) -> Vec<Vec<Value>> {
+    let row = |comment: CommentEntry<'_>| {
+        let (name, column) = match comment.of {
+            Commented::ViewColumn => {
+                let (view, column) = Commented::view_and_column(comment.name);
+                (view, Value::text(column))
+            }
+            _ => (comment.name, Value::Null),
+        };
+        vec![
+            Value::text(&comment.schema),
+            Value::text(comment.of.name()),
+            Value::text(name),
+            column,
+            Value::text(comment.text),
+        ]
+    };
+    crate::comments::known(snapshot).map(row).collect()
 }
 
 /// What the session's SET VARIABLE has set.

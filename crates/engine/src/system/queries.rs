@@ -1,5 +1,8 @@
 //! The rows of `quickstep_queries()`, `quickstep_operators()`, `quickstep_workers()` and `quickstep_memory()`: what
 //! runs, as it is when the statement that asks is planned.
+//!
+//! Called when a statement that names one of them is bound (`system`). Nothing is locked for longer than a copy of
+//! the counters takes, so that looking does not slow what is looked at.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use catalog::OpenReport;
 use trace::QueryTrace;
 use types::Result;
 
-use super::StatementTrace;
+use super::{StatementTrace, trimmed};
 
 /// The event of a statement that begins, its text without secrets.
 pub(super) fn log_begin(begun: &StatementTrace) {
@@ -99,9 +99,17 @@ pub(crate) fn log_checkpoint(place: &str, took: Duration, outcome: &Result<()>) 
     }
 }
 
+/// The text of a query, which bears no passwords, as it may be kept and logged.
+pub(super) fn of_query(text: &Arc<str>) -> Arc<str> {
+    match text.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("set")) {
+        true => without_secrets(text),
+        false => Arc::clone(text),
+    }
+}
+
 /// A statement's text as it may be kept and logged: values of settings may be keys to other people's stores.
 pub(super) fn without_secrets(text: &str) -> Arc<str> {
-    let text = text.trim().trim_end_matches(';').trim_end();
+    let text = trimmed(text);
     let first = text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     if first.eq_ignore_ascii_case("set") {
         let lower = text.to_ascii_lowercase();

@@ -4,6 +4,7 @@
 //! When the last reference goes, at the end of the statement or of the thread that streams its rows, it is summed up
 //! once: counters, log, history.
 
+mod kept;
 mod logs;
 mod metrics;
 mod procedures;
@@ -18,8 +19,7 @@ use scheduler::{Query, RunRecord};
 use trace::{Counters, History, KeptPlan, PartTrace, QueryTrace, SegmentTrace};
 use types::Error;
 
-use crate::settings::{Settings, TraceLevel};
-use crate::{Database, Session};
+use crate::settings::Settings;
 
 pub(crate) use logs::{log_checkpoint, log_opened};
 pub(crate) use metrics::families;
@@ -56,8 +56,7 @@ pub(crate) struct StatementTrace {
     date: SystemTime,
     keeps: bool,
     slow: Option<Duration>,
-    workers: usize,
-    settings: Arc<RunSettings>,
+    settings: RunSettings,
     state: Mutex<State>,
 }
 
@@ -73,8 +72,9 @@ struct State {
 }
 
 /// The settings that a statement runs under, those of the database included that decide how.
+#[derive(Clone)]
 struct RunSettings {
-    session: Settings,
+    session: Arc<Settings>,
     workers: usize,
     memory: u64,
     policy: &'static str,
@@ -92,33 +92,6 @@ impl RunSettings {
     }
 }
 
-impl Session {
-    /// Begins the trace of a statement.
-    pub(crate) fn begin_trace(&self, query: &Arc<Query>) -> Arc<StatementTrace> {
-        let shared = &self.database.shared;
-        let session = self.settings().clone();
-        let workers = shared.scheduler.workers();
-        let begun = StatementTrace {
-            seen: Arc::clone(&shared.seen),
-            query: Arc::clone(query),
-            begun: Instant::now(),
-            date: SystemTime::now(),
-            keeps: session.trace != TraceLevel::Off,
-            slow: session.slow_query_threshold,
-            workers,
-            settings: Arc::new(RunSettings {
-                workers,
-                memory: shared.budget.limit(),
-                policy: shared.scheduler.policy(),
-                session,
-            }),
-            state: Mutex::default(),
-        };
-        logs::log_begin(&begun);
-        Arc::new(begun)
-    }
-}
-
 impl StatementTrace {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -131,7 +104,10 @@ impl StatementTrace {
 
     /// The statement's own text, where several were given together.
     pub fn set_text(&self, text: &str) {
-        self.state().text = Some(logs::without_secrets(crate::statement::shortened(text)));
+        // Mostly it is the text that the query has, which need not be looked through again.
+        if trimmed(crate::statement::shortened(text)) != &**self.query.text() {
+            self.state().text = Some(logs::without_secrets(crate::statement::shortened(text)));
+        }
     }
 
     /// A plan has run, well or not.
@@ -161,6 +137,26 @@ impl StatementTrace {
             did
         };
         state.parts.push(PartTrace { metrics: Some(Arc::new(did)), timed, ..part });
+    }
+
+    /// A plan was evaluated where it stands: `rows` has the rows of its nodes by their numbers, the first being the
+    /// query's own.
+    pub fn note_evaluated(&self, plan: &Arc<PhysicalPlan>, rows: Box<[u64]>, began: Instant, took: Duration) {
+        let of = |node: plan::NodeId| rows.get(node.0 as usize).copied().unwrap_or(0);
+        let own = of(plan.id);
+        let did = move |node: plan::NodeId| NodeMetrics {
+            rows: rows.get(node.0 as usize).copied().unwrap_or(0),
+            ..NodeMetrics::default()
+        };
+        let part = PartTrace {
+            metrics: Some(Arc::new(did)),
+            begun: began.duration_since(self.begun).as_nanos() as u64,
+            wall: took.as_nanos() as u64,
+            ..PartTrace::planned("query", KeptPlan::of(plan))
+        };
+        let mut state = self.state();
+        state.rows = own;
+        state.parts.push(part);
     }
 
     /// The plan that ran last was not the query's own.
@@ -194,19 +190,19 @@ impl StatementTrace {
 
     fn summed_up(&self) -> QueryTrace {
         let mut state = self.state();
-        let settings = Arc::clone(&self.settings);
+        let settings = self.settings.clone();
         let query = &self.query;
         let nanoseconds = Duration::from_nanos;
         QueryTrace {
             id: query.id().0,
             session: query.session(),
-            text: state.text.take().unwrap_or_else(|| logs::without_secrets(query.text())),
+            text: state.text.take().unwrap_or_else(|| logs::of_query(query.text())),
             begun: self.date,
             total: self.begun.elapsed(),
             planning: nanoseconds(query.planning()),
             cpu: nanoseconds(query.charged()),
             priority: query.priority(),
-            workers: self.workers,
+            workers: self.settings.workers,
             memory_peak: query.memory_peak(),
             memory_expected: query.memory_predicted(),
             rows: state.rows,
@@ -232,6 +228,11 @@ impl Drop for StatementTrace {
     }
 }
 
+/// A statement without the blanks around it and the semicolon at its end.
+pub(super) fn trimmed(text: &str) -> &str {
+    text.trim().trim_end_matches(';').trim_end()
+}
+
 /// A run's record as a part.
 pub(crate) fn part(title: &str, plan: KeptPlan, record: RunRecord) -> PartTrace {
     let segment = |report: scheduler::SegmentReport| SegmentTrace {
@@ -250,17 +251,5 @@ pub(crate) fn part(title: &str, plan: KeptPlan, record: RunRecord) -> PartTrace 
         segments: record.segments.into_iter().map(segment).collect(),
         orders: record.orders,
         ..PartTrace::planned(title, plan)
-    }
-}
-
-impl Database {
-    /// The traces of queries that have ended, in the order of their beginning; the oldest ones are forgotten.
-    pub fn query_traces(&self) -> Vec<Arc<QueryTrace>> {
-        self.shared.seen.history.all()
-    }
-
-    /// What can be counted of the database, in Prometheus' text form.
-    pub fn metrics(&self) -> String {
-        trace::exposition(&families(self))
     }
 }

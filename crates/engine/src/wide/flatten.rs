@@ -1,5 +1,8 @@
 //! What a wide table consists of: the tables that foreign keys lead to, its columns and their names, and the query that
 //! makes its rows.
+//!
+//! Called by `wide` when a table is made or refreshed: the definition says which tables are reached, and every column
+//! has a name that no other has.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -17,11 +17,13 @@ use types::quote;
 use types::{Error, Result, Schema, SqlState, Type};
 
 use crate::Session;
+pub(crate) use crate::definable::refuse_wide;
 use crate::insert::existing;
 use crate::mounts::Places;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::session::shown;
+use crate::statement::Within;
 use crate::storage_options;
 
 pub(crate) use flatten::{Flattened, flatten};
@@ -68,7 +70,7 @@ type Source = (Arc<Table>, Option<Vec<TableId>>);
 
 impl Session {
     /// CREATE WIDE TABLE, from the arguments of `create_wide_table`.
-    pub(crate) fn create_wide_table(&self, texts: &[&str]) -> Result<ResultSet> {
+    pub(crate) fn create_wide_table(&self, texts: &[&str], statement: Within<'_>) -> Result<ResultSet> {
         let Some(mut wanted) = NewWide::of(texts) else {
             return Err(Error::new(SqlState::SyntaxError, "write CREATE WIDE TABLE name FROM tables"));
         };
@@ -94,7 +96,13 @@ impl Session {
         new.schema.clone_from(&name.schema);
         let text = flatten::query(&snapshot, &wide, new.columns.fields())?;
         let writer = catalog::writer_options(&stored, &indices);
-        let blocks = self.wide_rows(&shown(name), &new.columns, writer, &text, &self.relations())?;
+        let blocks = self.wide_rows(
+            &shown(name),
+            &new.columns,
+            writer,
+            &text,
+            &self.relations_of(statement.cloned()),
+        )?;
         new.data = Some(wide_data(&new.columns, &fact, blocks)?);
         (new.options, new.indices) = (stored, indices);
         (new.wide, new.build) = (Some(Arc::new(wide)), Some(catalog::next_build()));
@@ -130,7 +138,12 @@ impl Session {
 
     /// REFRESH WIDE TABLE: foreign keys are followed anew and all rows are made again, whether the table is stale or
     /// not.
-    pub(crate) fn refresh_wide_table(&self, schema: &str, name: &str) -> Result<ResultSet> {
+    pub(crate) fn refresh_wide_table(
+        &self,
+        schema: &str,
+        name: &str,
+        statement: Within<'_>,
+    ) -> Result<ResultSet> {
         let snapshot = self.snapshot();
         let path = self.settings().search_path.clone();
         let places = Places { snapshot: &snapshot, path: &path, main: &self.database.shared.name };
@@ -163,7 +176,7 @@ impl Session {
         let attributes = columns.fields().iter().map(attributes).collect();
         let text = flatten::query(&snapshot, &wide, columns.fields())?;
         let writer = catalog::writer_options(&options, &indices);
-        let blocks = self.wide_rows(name, &columns, writer, &text, &self.relations())?;
+        let blocks = self.wide_rows(name, &columns, writer, &text, &self.relations_of(statement.cloned()))?;
         let data = Arc::new(wide_data(&columns, &fact, blocks)?);
         let mut rebuilt = (*table).clone();
         (rebuilt.columns, rebuilt.attributes, rebuilt.data) = (columns, attributes, data);
@@ -181,6 +194,7 @@ impl Session {
         before: &Snapshot,
         id: TableId,
         added: &[SealedBlock],
+        statement: Within<'_>,
     ) -> Result<()> {
         let shown = before.wide_over(id).filter_map(|table| Some((table.id, table.build?)));
         let concerned: Vec<(TableId, u64)> = shown.collect();
@@ -192,10 +206,11 @@ impl Session {
             let rows = TableData::from_blocks(&types, added.to_vec());
             let Some(asked) = after.with_rows(id, rows) else { continue };
             let text = flatten::query(&asked, wide, table.columns.fields())?;
-            let settings = self.settings().clone();
-            let relations =
-                SessionRelations::new(&self.database, self.environment(), Arc::new(asked), settings)
-                    .with_statement(crate::statement::enclosing());
+            let settings = self.settings_now();
+            let (environment, standard) = (self.environment(), self.standard.clone());
+            let asked = Arc::new(asked);
+            let relations = SessionRelations::new(&self.database, environment, asked, settings, standard)
+                .with_statement(statement.cloned());
             let made = self.wide_rows(&table.name, &table.columns, table.writer_options(), &text, &relations);
             let blocks = match made {
                 Ok(blocks) => blocks,
@@ -232,16 +247,6 @@ fn wide_data(columns: &Schema, fact: &Table, blocks: Vec<SealedBlock>) -> Result
         true => Ok(data),
         false => Err(Error::internal("a wide table has other rows than its fact table")),
     }
-}
-
-/// Fails for a wide table, which statements cannot change directly. `verb` names what was tried, as in "alter".
-pub(crate) fn refuse_wide(table: &Table, verb: &str) -> Result<()> {
-    if table.wide.is_none() {
-        return Ok(());
-    }
-    let message = format!("cannot {verb} wide table \"{}\"", table.name);
-    Err(Error::new(SqlState::WrongObjectType, message)
-        .with_hint("change the tables that it is made of; REFRESH WIDE TABLE builds it anew"))
 }
 
 /// The error for reading a wide table that does not show its base tables as they are.

@@ -105,9 +105,19 @@ impl FunctionCall {
         if !result.ty().is_float() || !PARTIAL_FUNCTIONS.contains(&self.function.name()) {
             return Ok(());
         }
+        let logarithm = self.function.name().starts_with("log") || self.function.name() == "ln";
+        // Mostly every result is a number. A logarithm of one argument is none where there is an error; one to a base
+        // of 0 may be a number all the same.
+        let all_finite = match result.data() {
+            Data::F64(values) => values.iter().fold(true, |all, x| all & x.is_finite()),
+            Data::F32(values) => values.iter().fold(true, |all, x| all & x.is_finite()),
+            _ => false,
+        };
+        if all_finite && !(logarithm && inputs.len() > 1) {
+            return Ok(());
+        }
         let finite = |v: &Vector, row: usize| v.value(row).as_f64().is_none_or(f64::is_finite);
         let is_nan = |v: &Vector, row: usize| v.value(row).as_f64().is_some_and(f64::is_nan);
-        let logarithm = self.function.name().starts_with("log") || self.function.name() == "ln";
         for row in 0..result.len() {
             let number = |v: &Vector| match v.ty().is_float() {
                 true => v.value(row).as_f64(),

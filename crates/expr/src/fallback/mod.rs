@@ -25,7 +25,7 @@ use crate::{nested, own};
 
 /// A library function or text operator, bound to the types of its arguments.
 #[derive(Debug)]
-pub(crate) struct LibraryCall {
+pub struct LibraryCall {
     name: Arc<str>,
     kind: Kind,
     ty: Type,
@@ -52,7 +52,8 @@ pub fn function_exists(name: &str) -> bool {
 
 /// True when two calls with equal arguments may differ (`random()`, `gen_random_uuid()`).
 pub fn is_volatile(name: &str) -> bool {
-    find(name).is_some_and(|f| f.signature().volatility == Volatility::Volatile)
+    plan::VOLATILE.contains(&name)
+        || find(name).is_some_and(|f| f.signature().volatility == Volatility::Volatile)
 }
 
 fn find(name: &str) -> Option<&'static Arc<ScalarUDF>> {
@@ -97,19 +98,24 @@ impl LibraryCall {
         };
         Ok(LibraryCall { name: name.clone(), kind, ty })
     }
-    /// A call that takes a lambda.
-    pub(crate) fn bind_lambda(name: &Arc<str>, body: &Arc<Expr>, ty: Type) -> Result<Self> {
-        match nested::LambdaCall::bind(name, body) {
-            Some(call) => Ok(LibraryCall { name: name.clone(), kind: Kind::Lambda(call?), ty }),
+    /// A call that takes a lambda, whose body was compiled.
+    pub(crate) fn bind_lambda(
+        name: &Arc<str>,
+        body: &Arc<Expr>,
+        compiled: Box<dyn nested::LambdaBody>,
+        ty: Type,
+    ) -> Result<Self> {
+        match nested::LambdaCall::bind(name, body, compiled) {
+            Some(call) => Ok(LibraryCall { name: name.clone(), kind: Kind::Lambda(call), ty }),
             None => Err(Error::new(SqlState::UndefinedFunction, format!("function {name} takes no lambda"))),
         }
     }
     /// The body of the lambda, if the call takes one.
-    pub(crate) fn body(&self) -> Option<&Expr> {
+    pub fn body(&self) -> Option<&Expr> {
         if let Kind::Lambda(call) = &self.kind { Some(call.body()) } else { None }
     }
     /// The name of the function, for error messages and bounds on memory.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
     /// A call of the host program's function, at its place in the statement's text.
@@ -129,15 +135,16 @@ impl LibraryCall {
         alike && (external || !self.is_volatile() || Arc::ptr_eq(&self.name, &other.name))
     }
     /// Whether each call must be made, even with equal arguments.
-    pub(crate) fn is_volatile(&self) -> bool {
+    pub fn is_volatile(&self) -> bool {
         match &self.kind {
             Kind::Function(call) => call.is_volatile(),
             Kind::External(call) => call.function.volatile,
-            Kind::Operator(_) | Kind::Own(_) | Kind::Nested(_) | Kind::Lambda(_) => false,
+            Kind::Own(_) => plan::VOLATILE.contains(&self.name()),
+            Kind::Operator(_) | Kind::Nested(_) | Kind::Lambda(_) => false,
         }
     }
     /// Inputs are flat or constant.
-    pub(crate) fn evaluate(&self, inputs: &[Vector], rows: usize, room: Room<'_>) -> Result<Vector> {
+    pub fn evaluate(&self, inputs: &[Vector], rows: usize, room: Room<'_>) -> Result<Vector> {
         match &self.kind {
             Kind::Operator(operator) => operator.evaluate(&inputs[0], &inputs[1], rows),
             Kind::Own(call) => call.evaluate(inputs, self.ty, rows, room),

@@ -8,6 +8,8 @@
 //!
 //! A pattern is compiled when it differs from the row's before, so a constant one is compiled once a batch.
 
+use std::rc::Rc;
+
 use arrow_buffer::NullBuffer;
 use types::{Error, LikePattern, Result, SqlState, Type, Value};
 use vector::{Data, Vector};
@@ -34,7 +36,7 @@ enum Language {
 
 enum Matcher {
     Like(LikePattern),
-    Regex(Pattern),
+    Regex(Rc<Pattern>),
 }
 
 impl TextOperator {
@@ -72,7 +74,7 @@ impl TextOperator {
             Language::Similar => similar_to_regex(&text),
         };
         let flags = Flags { insensitive: self.case_insensitive, ..Flags::default() };
-        Pattern::new(&regex, flags).map(Matcher::Regex)
+        Pattern::recent(&regex, flags).map(Matcher::Regex)
     }
 
     /// Matches each row's text with the row's pattern; NULL where either is.

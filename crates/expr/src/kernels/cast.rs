@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use arrow_buffer::NullBuffer;
 use types::datetime::{MICROS_PER_DAY, is_infinite};
 use types::{Physical, Result, Type, Value, cast as scalar, decimal};
-use vector::{Data, Vector, VectorBuilder};
+use vector::{Data, StringBuilder, Vector, VectorBuilder};
 
 use super::text;
 use crate::operand::{Native, Operand, Whole, any_valid, boolean_bits, map, map_flagged, test};
@@ -89,17 +89,7 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
                 Type::Integer => test(&i32::operand(input), rows, |v| v != 0),
                 _ => test(&i64::operand(input), rows, |v| v != 0),
             }),
-            (Type::Date, Type::Timestamp | Type::TimestampTz) => {
-                let days = i32::operand(input);
-                let (values, flagged) =
-                    map_flagged(&days, rows, |day| i64::from(day).overflowing_mul(MICROS_PER_DAY));
-                if flagged
-                    && any_valid(nulls, rows, |r| i64::from(days.at(r)).checked_mul(MICROS_PER_DAY).is_none())
-                {
-                    return None;
-                }
-                Data::I64(values.into())
-            }
+            (Type::Date, Type::Timestamp | Type::TimestampTz) => midnights(input, rows)?,
             (Type::Timestamp | Type::TimestampTz, Type::Date) => {
                 let day = |v: i64| (v.div_euclid(MICROS_PER_DAY) as i32, is_infinite(v));
                 let (values, infinite) = map_flagged(&i64::operand(input), rows, day);
@@ -122,6 +112,9 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
             (Type::Timestamp, Type::TimestampTz)
             | (Type::TimestampTz, Type::Timestamp)
             | (Type::Time, Type::IntervalDayTime) => input.data().clone(),
+            (Type::SmallInt, Type::Text) => digits(&i16::operand(input), rows),
+            (Type::Integer, Type::Text) => digits(&i32::operand(input), rows),
+            (Type::BigInt, Type::Text) => digits(&i64::operand(input), rows),
             (f, t) if f.is_text() && t.is_text() && (!t.is_json() || f == t) => {
                 return Some(text::truncate(input, t));
             }
@@ -129,6 +122,35 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
         }
     };
     Some(Vector::new(to, data, input.validity().cloned()))
+}
+
+/// The moments at which days begin; `None` where one may be out of range.
+fn midnights(input: &Vector, rows: usize) -> Option<Data> {
+    let days = i32::operand(input);
+    let (values, flagged) = map_flagged(&days, rows, |day| i64::from(day).overflowing_mul(MICROS_PER_DAY));
+    let wraps = |row: usize| i64::from(days.at(row)).checked_mul(MICROS_PER_DAY).is_none();
+    (!flagged || !any_valid(input.validity(), rows, wraps)).then(|| Data::I64(values.into()))
+}
+
+/// Integers in decimal digits, each at most twenty of them with its sign.
+fn digits<T: Native + Into<i64>>(source: &Operand<'_, T>, rows: usize) -> Data {
+    let mut out = StringBuilder::with_capacity(rows);
+    let mut written = [0u8; 20];
+    for row in 0..rows {
+        let value: i64 = source.at(row).into();
+        let (mut rest, mut at) = (value.unsigned_abs(), written.len());
+        while rest > 0 || at == written.len() {
+            at -= 1;
+            written[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        if value < 0 {
+            at -= 1;
+            written[at] = b'-';
+        }
+        out.push(&written[at..]);
+    }
+    Data::Bytes(out.finish())
 }
 
 fn between_exact<T: Whole>(input: &Vector, from: Type, to: Type) -> Option<Data> {
@@ -251,7 +273,7 @@ fn row_by_row(input: &Vector, from: Type, to: Type, lenient: bool) -> Result<Vec
             _ if lenient && to.is_nested() => scalar::try_cast_value(&input.value(row), from, to),
             Data::Bytes(strings) if from.is_text() && !from.is_json() && !to.is_json() => {
                 let text: Cow<'_, str> = String::from_utf8_lossy(strings.get(row));
-                scalar::parse_text(&text, to)
+                scalar::read_text(&text, to)
             }
             _ if to.is_text() && !to.is_json() => {
                 let text = scalar::format_value(&input.value(row), from);

@@ -3,13 +3,14 @@
 //! Years are PostgreSQL's: there is none between -1, which is 1 BC, and 1. Of an infinite moment the fields that grow
 //! with time are infinite where the type has infinities; all others are NULL.
 
-use arrow_buffer::NullBufferBuilder;
-use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days, days_from_civil, is_infinite};
+use arrow_buffer::{BooleanBuffer, NullBuffer, NullBufferBuilder};
+use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, is_infinite};
 use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value, names, units};
 use vector::{Data, Vector};
 
-use crate::operand::{Native, Operand, Text};
+use super::calendar::{self, Part};
+use crate::operand::{Native, Operand, Text, map, test};
 
 /// The day on which PostgreSQL's Julian days begin, before 1970.
 const JULIAN: i64 = 2_440_588;
@@ -89,8 +90,11 @@ impl Field {
         matches!(self, Year | Decade | Century | Millennium | IsoYear | Epoch | Julian)
     }
     /// The field of a moment, without the fraction it may have.
+    ///
+    /// With `FAST` the day must be one of `calendar::FAST_DAYS` around 1970. Any other gives some number, never a panic:
+    /// NULLs are computed, too.
     #[inline(always)]
-    fn whole(self, day: i32, time: i64) -> i64 {
+    fn whole<const FAST: bool>(self, day: i32, time: i64) -> i64 {
         let minutes = time.div_euclid(60 * MICROS_PER_SECOND);
         i64::from(match self {
             Field::Hour => return minutes / 60,
@@ -99,27 +103,30 @@ impl Field {
             Field::Millisecond => return time % (60 * MICROS_PER_SECOND) / 1000,
             Field::Microsecond => return time % (60 * MICROS_PER_SECOND),
             Field::Epoch => {
-                return (i64::from(day) * MICROS_PER_DAY).saturating_add(time).div_euclid(MICROS_PER_SECOND);
+                return i64::from(day)
+                    .saturating_mul(MICROS_PER_DAY)
+                    .saturating_add(time)
+                    .div_euclid(MICROS_PER_SECOND);
             }
             Field::Julian => return i64::from(day) + JULIAN,
-            Field::Year => year(civil_from_days(day).year),
-            Field::Month => civil_from_days(day).month as i32,
-            Field::Quarter => (civil_from_days(day).month as i32 - 1) / 3 + 1,
-            Field::Day => civil_from_days(day).day as i32,
+            Field::Year => year(year_of::<FAST>(day)),
+            Field::Month => part_of::<FAST>(day, Part::Month),
+            Field::Quarter => (part_of::<FAST>(day, Part::Month) - 1) / 3 + 1,
+            Field::Day => part_of::<FAST>(day, Part::Day),
             Field::DayOfWeek => (i64::from(day) + 4).rem_euclid(7) as i32,
             Field::IsoDayOfWeek => (i64::from(day) + 3).rem_euclid(7) as i32 + 1,
-            Field::DayOfYear => day - days_from_civil(civil_from_days(day).year, 1, 1) + 1,
-            Field::Week => iso_week(day).1,
-            Field::IsoYear => year(iso_week(day).0),
+            Field::DayOfYear => day.wrapping_sub(days_from_civil(year_of::<FAST>(day), 1, 1)).wrapping_add(1),
+            Field::Week => iso_week::<FAST>(day).1,
+            Field::IsoYear => year(iso_week::<FAST>(day).0),
             Field::YearWeek => {
-                let (of, week) = iso_week(day);
+                let (of, week) = iso_week::<FAST>(day);
                 let of = year(of);
                 of * 100 + if of > 0 { week } else { -week }
             }
-            Field::Decade => civil_from_days(day).year.div_euclid(10),
-            Field::Century => of_many(civil_from_days(day).year, 100),
-            Field::Millennium => of_many(civil_from_days(day).year, 1000),
-            Field::Era => i32::from(civil_from_days(day).year > 0),
+            Field::Decade => year_of::<FAST>(day).div_euclid(10),
+            Field::Century => of_many(year_of::<FAST>(day), 100),
+            Field::Millennium => of_many(year_of::<FAST>(day), 1000),
+            Field::Era => i32::from(year_of::<FAST>(day) > 0),
         })
     }
     /// The field as a number with its fraction.
@@ -131,7 +138,7 @@ impl Field {
             // Exact up to where a double has no more digits, and rounded once.
             Field::Epoch => (i128::from(day) * i128::from(MICROS_PER_DAY) + i128::from(time)) as f64 / 1e6,
             Field::Julian => (i64::from(day) + JULIAN) as f64 + time as f64 / MICROS_PER_DAY as f64,
-            whole => whole.whole(day, time) as f64,
+            whole => whole.whole::<false>(day, time) as f64,
         }
     }
 }
@@ -147,12 +154,25 @@ fn of_many(counted: i32, years: i32) -> i32 {
     if counted > 0 { (counted - 1) / years + 1 } else { -((years - counted) / years) }
 }
 
+/// The year, month or day of a day.
+#[inline(always)]
+fn part_of<const FAST: bool>(day: i32, part: Part) -> i32 {
+    (if FAST { calendar::fast(day, part) } else { calendar::exact(day, part) }) as i32
+}
+
+/// The year of a day, counted with 0.
+#[inline(always)]
+fn year_of<const FAST: bool>(day: i32) -> i32 {
+    part_of::<FAST>(day, Part::Year)
+}
+
 /// The year and week that ISO 8601 counts a day to; the year counted with 0.
-fn iso_week(day: i32) -> (i32, i32) {
+#[inline(always)]
+fn iso_week<const FAST: bool>(day: i32) -> (i32, i32) {
     // The week is that of its Thursday.
-    let thursday = day - (i64::from(day) + 3).rem_euclid(7) as i32 + 3;
-    let year = civil_from_days(thursday).year;
-    (year, (thursday - days_from_civil(year, 1, 1)) / 7 + 1)
+    let thursday = day.wrapping_sub((i64::from(day) + 3).rem_euclid(7) as i32).wrapping_add(3);
+    let year = year_of::<FAST>(thursday);
+    (year, thursday.wrapping_sub(days_from_civil(year, 1, 1)) / 7 + 1)
 }
 
 enum Moments<'a> {
@@ -207,21 +227,75 @@ pub(crate) fn whole_fields(inputs: &[Vector], ty: Type, rows: usize) -> Result<V
         return Ok(Vector::constant(ty, Value::Null, rows));
     }
     let name = String::from_utf8_lossy(Text::of(&inputs[0]).at(0)).into_owned();
-    let (field, moments) = (Field::named(&name, inputs[1].ty())?, Moments::of(&inputs[1]));
-    let mut nulls = NullBufferBuilder::new(rows);
-    let values: Vec<i64> = (0..rows)
-        .map(|row| match moments.at(row) {
-            Moment::At(day, time) if !inputs[1].is_null(row) => {
-                nulls.append_non_null();
-                field.whole(day, time)
+    let field = Field::named(&name, inputs[1].ty())?;
+    // The loop is made for each field: what does not depend on the row is not asked in it.
+    macro_rules! loops {
+        ($($field:ident),*) => {
+            match field {
+                $(Field::$field => whole_values(
+                    &inputs[1],
+                    rows,
+                    |day, time| Field::$field.whole::<true>(day, time),
+                    |day, time| Field::$field.whole::<false>(day, time),
+                ),)*
             }
-            _ => {
-                nulls.append_null();
-                0
+        };
+    }
+    let (values, nulls) = loops!(
+        Year,
+        Month,
+        Day,
+        Hour,
+        Minute,
+        Second,
+        Millisecond,
+        Microsecond,
+        Week,
+        Quarter,
+        DayOfWeek,
+        DayOfYear,
+        IsoDayOfWeek,
+        IsoYear,
+        YearWeek,
+        Decade,
+        Century,
+        Millennium,
+        Era,
+        Epoch,
+        Julian
+    );
+    Ok(Vector::new(ty, Data::I64(values.into()), nulls))
+}
+
+/// What `fast` makes of the day and the time of each moment, or `exact`, where there are days far from 1970; infinite
+/// moments are NULL.
+fn whole_values(
+    moments: &Vector,
+    rows: usize,
+    fast: impl Fn(i32, i64) -> i64,
+    exact: impl Fn(i32, i64) -> i64,
+) -> (Vec<i64>, Option<NullBuffer>) {
+    let finite = |endless: BooleanBuffer| (endless.count_set_bits() > 0).then(|| NullBuffer::new(!&endless));
+    let (values, finite) = match Moments::of(moments) {
+        Moments::Days(days) => {
+            let near = |day: i32| day.unsigned_abs() <= calendar::FAST_DAYS.unsigned_abs();
+            if test(&days, rows, near).count_set_bits() == rows {
+                (map(&days, rows, |day| fast(day, 0)), None)
+            } else {
+                let endless = test(&days, rows, |day| day == i32::MAX || day == i32::MIN);
+                (map(&days, rows, |day| exact(day, 0)), finite(endless))
             }
-        })
-        .collect();
-    Ok(Vector::new(ty, Data::I64(values.into()), nulls.finish().filter(|n| n.null_count() > 0)))
+        }
+        // 64 bits of microseconds reach no day far from 1970.
+        Moments::Micros(micros) => {
+            let of = |at: i64| fast(at.div_euclid(MICROS_PER_DAY) as i32, at.rem_euclid(MICROS_PER_DAY));
+            (map(&micros, rows, of), finite(test(&micros, rows, is_infinite)))
+        }
+        Moments::Clock(micros) => (map(&micros, rows, |at| fast(0, at)), None),
+        Moments::None => (vec![fast(0, 0); rows], None),
+    };
+    let valid = moments.validity().filter(|valid| valid.null_count() > 0);
+    (values, NullBuffer::union(valid, finite.as_ref()))
 }
 
 /// A field that may be another in each row, as DOUBLE PRECISION.
@@ -288,7 +362,12 @@ mod tests {
 
     #[test]
     fn years_before_christ_have_no_zero() {
-        let of = |field: Field, year| field.whole(days_from_civil(year, 3, 15), 0);
+        let of = |field: Field, year| {
+            let day = days_from_civil(year, 3, 15);
+            let (fast, exact) = (field.whole::<true>(day, 0), field.whole::<false>(day, 0));
+            assert_eq!(fast, exact);
+            exact
+        };
         assert_eq!([1, 0, -43].map(|y| of(Field::Year, y)), [1, -1, -44]);
         assert_eq!([100, 101, 0, -99, -100].map(|y| of(Field::Century, y)), [1, 2, -1, -1, -2]);
         assert_eq!([1000, 1001, 0, -1000].map(|y| of(Field::Millennium, y)), [1, 2, -1, -2]);

@@ -25,7 +25,7 @@ const MAP_BITS: i128 = 1 << 16;
 
 /// The values of an IN list, arranged for the physical type of its input.
 #[derive(Debug)]
-pub(crate) struct ValueSet {
+pub struct ValueSet {
     values: Arc<[Value]>,
     lookup: Lookup,
 }
@@ -77,7 +77,7 @@ impl ValueSet {
         ValueSet { values, lookup }
     }
     /// The list's values.
-    pub(crate) fn values(&self) -> &[Value] {
+    pub fn values(&self) -> &[Value] {
         &self.values
     }
 }

@@ -1,5 +1,8 @@
 //! Arithmetic of SMALLINT, INTEGER and BIGINT. Overflow is found by a flag gathered over the batch; only when it is
 //! set, and some row is NULL, are the valid rows looked at one by one.
+//!
+//! Rows that are NULL hold any number, whose overflow is none. Called by `arithmetic`, and for scaled integers by
+//! `decimal`.
 
 use arrow_buffer::NullBuffer;
 use plan::Arithmetic;

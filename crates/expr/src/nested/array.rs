@@ -1,12 +1,15 @@
 //! PostgreSQL's functions of arrays: replacing and removing elements, dimensions. A list of lists is an array of as
 //! many dimensions as its type has levels.
+//!
+//! `named` gives the function behind a name, with the types that it is called with; `nested` asks it while a plan is
+//! compiled. Values are read and written in the byte form of `types::nested`.
 
 use types::nested::encoding::{self, elements};
 use types::{Error, Result, SqlState, Type, Value};
 use vector::nested::{join, push_slot};
 use vector::{Vector, VectorBuilder};
 
-use super::list::BYTES_MAX;
+use super::list::{BYTES_MAX, compared, equality};
 use super::{Kernel, bytes, integers, invalid, payload, whole};
 
 /// The kernel of one of these functions; `None` for any other name.
@@ -14,15 +17,15 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "array_remove" => |inputs, ty, rows| replaced(inputs, ty, rows),
         "array_replace" => |inputs, ty, rows| replaced(inputs, ty, rows),
-        "array_positions" => positions,
-        "array_position_from" => position_from,
+        "array_positions" => |inputs, ty, rows| positions(&compared(inputs), ty, rows),
+        "array_position_from" => |inputs, ty, rows| position_from(&compared(inputs), ty, rows),
         "array_length_of" => {
             |inputs, _, rows| Ok(integers(rows, |row| length_of(&inputs[0], row, whole(&inputs[1], row)?)))
         }
         "array_dims" => dimensions,
         "array_fill" => fill,
         "trim_array" => trim,
-        "list_bucket" => bucket,
+        "list_bucket" => |inputs, ty, rows| bucket(&compared(inputs), ty, rows),
         _ => return None,
     })
 }
@@ -48,13 +51,14 @@ fn list(ty: Type, rows: usize, mut write: impl FnMut(usize, &mut Vec<u8>) -> Res
 fn replaced(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut scratch = Vec::new();
     let mut made = 0;
+    let equality = equality(&inputs[0]);
     list(ty, rows, |row, out| {
         let Some(given) = bytes(&inputs[0], row) else { return Ok(false) };
-        let wanted = payload(&inputs[1], row, &mut scratch);
+        let wanted = equality.slot(payload(&inputs[1], row, &mut scratch));
         let begin = out.len();
         for slot in elements(inputs[0].ty(), given) {
             match inputs.get(2) {
-                _ if slot != wanted => encoding::push_raw(slot, out),
+                _ if equality.slot(slot) != wanted => encoding::push_raw(slot, out),
                 Some(other) => push_slot(other, row, out),
                 None => {}
             }

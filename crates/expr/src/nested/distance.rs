@@ -1,13 +1,13 @@
 //! Distances and products of lists of numbers, taken for vectors: embeddings, coordinates.
 //!
-//! The elements are decoded where they lie, 64-bit or 32-bit floats, and summed up in 64 bits. Lists of different
+//! The elements are decoded where they lie, integers or floats, and summed up in 64 bits. Lists of different
 //! lengths and NULL elements are errors: a vector with a hole has no length. A NULL list makes the result NULL.
 
 use arrow_buffer::NullBufferBuilder;
-use types::nested::encoding::{self, elements};
 use types::{Error, Result, SqlState, Type};
 use vector::{Data, Vector};
 
+use super::fixed::{self, Fixed, by_width};
 use super::{Kernel, bytes};
 
 /// The kernel of one of these functions; `None` for any other name.
@@ -45,45 +45,54 @@ fn cosine(a: &[f64], b: &[f64]) -> f64 {
 fn folded(inputs: &[Vector], rows: usize, of: fn(&[f64], &[f64]) -> f64) -> Result<Vector> {
     let mut nulls = NullBufferBuilder::new(rows);
     let mut values = Vec::with_capacity(rows);
-    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let (mut left, mut right) = (Numbers::of(&inputs[0]), Numbers::of(&inputs[1]));
     for row in 0..rows {
-        let known = numbers(&inputs[0], row, &mut left)? && numbers(&inputs[1], row, &mut right)?;
+        let known = left.read(row)? && right.read(row)?;
         nulls.append(known);
         if !known {
             values.push(0.0);
             continue;
         }
+        let (left, right) = (&left.numbers, &right.numbers);
         if left.len() != right.len() {
             let message = format!("vectors of {} and of {} numbers", left.len(), right.len());
             return Err(Error::new(SqlState::InvalidParameterValue, message)
                 .with_hint("both need as many elements; list_resize(list, size) makes them so"));
         }
-        values.push(of(&left, &right));
+        values.push(of(left, right));
     }
     let nulls = nulls.finish().filter(|n| n.null_count() > 0);
     Ok(Vector::new(Type::Double, Data::F64(values.into()), nulls))
 }
 
-/// The row's elements; false for NULL.
-fn numbers(vector: &Vector, row: usize, out: &mut Vec<f64>) -> Result<bool> {
-    out.clear();
-    let Some(list) = bytes(vector, row) else { return Ok(false) };
-    for element in elements(vector.ty(), list) {
-        let number = element.and_then(|payload| match payload.len() {
-            8 => Some(encoding::float_64(payload.try_into().ok()?)),
-            4 => Some(f64::from(encoding::float_32(payload.try_into().ok()?))),
-            _ => None,
-        });
-        match number {
-            Some(number) => out.push(number),
-            None => {
-                return Err(Error::new(
-                    SqlState::NullValueNotAllowed,
-                    "a vector has a NULL among its numbers",
-                )
-                .with_hint("list_filter(list, x -> x IS NOT NULL) leaves them out"));
-            }
-        }
+/// A list's elements as numbers; those of a constant are read once.
+struct Numbers<'a> {
+    vector: &'a Vector,
+    numbers: Vec<f64>,
+    is_read: bool,
+}
+
+impl<'a> Numbers<'a> {
+    fn of(vector: &'a Vector) -> Self {
+        Numbers { vector, numbers: Vec::new(), is_read: false }
     }
-    Ok(true)
+
+    /// Reads the row's elements; false for NULL.
+    fn read(&mut self, row: usize) -> Result<bool> {
+        if self.is_read && matches!(self.vector.data(), Data::Constant(_)) {
+            return Ok(true);
+        }
+        self.numbers.clear();
+        let Some(list) = bytes(self.vector, row) else { return Ok(false) };
+        let ty = self.vector.ty();
+        let is_whole = fixed::push_floats(ty, true, list, &mut self.numbers)
+            && by_width!(ty, Fixed::<W>(list).all(|slot| slot.is_some()), false);
+        if !is_whole {
+            let message = "a vector has a NULL among its numbers";
+            return Err(Error::new(SqlState::NullValueNotAllowed, message)
+                .with_hint("list_filter(list, x -> x IS NOT NULL) leaves them out"));
+        }
+        self.is_read = true;
+        Ok(true)
+    }
 }

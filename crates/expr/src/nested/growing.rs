@@ -1,5 +1,8 @@
 //! Texts that grow: `repeat`, `lpad`, `rpad`, `replace`. Each result is written once, at its final length, since it
 //! may be much longer than what it is made of.
+//!
+//! A length beyond what a text may have, or beyond the memory limit (`room`), is an error before anything is
+//! allocated. `nested` finds them by name while a plan is compiled.
 
 use memchr::memmem;
 use types::{Error, Result, SqlState, Type};

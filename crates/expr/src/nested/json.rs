@@ -9,7 +9,7 @@ use types::json::{self, Parsed, Step};
 use types::nested::encoding::{self, elements};
 use types::{Result, Type, Value};
 use vector::nested::join;
-use vector::{Vector, VectorBuilder};
+use vector::{Data, Vector, VectorBuilder};
 
 use super::{Kernel, booleans, bytes, integers, invalid, text};
 
@@ -309,6 +309,16 @@ fn keys_of(part: Option<&str>) -> Value {
 }
 
 fn push(input: &Vector, row: usize, out: &mut String) -> bool {
+    if input.ty() == Type::Text
+        && let Data::Bytes(strings) = input.data()
+        && let Ok(text) = std::str::from_utf8(strings.get(row))
+    {
+        let known = !input.is_null(row);
+        if known {
+            json::push_string(text, out);
+        }
+        return known;
+    }
     let value = input.value(row);
     if value.is_null() {
         return false;

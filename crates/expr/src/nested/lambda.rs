@@ -15,13 +15,18 @@ use super::list::{BYTES_MAX, too_large};
 use super::{bytes, invalid};
 use crate::frame::null_bits;
 use crate::operand::boolean_bits;
-use crate::program::Program;
 use crate::room::{Room, is_too_wide, text_bytes};
 
 /// Elements that one evaluation of the body sees.
 const ELEMENTS_AT_ONCE: usize = 1 << 14;
 /// Bytes of lists that are taken apart at once.
 const BYTES_AT_ONCE: usize = 16 << 20;
+
+/// A lambda's body, compiled: what stands above calls of functions makes one of it.
+pub(crate) trait LambdaBody: std::fmt::Debug + Send + Sync {
+    /// The body over all rows of a batch of its columns.
+    fn evaluate_body(&self, batch: &Batch, room: Room<'_>) -> Result<Vector>;
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -35,20 +40,19 @@ enum Kind {
 pub(crate) struct LambdaCall {
     kind: Kind,
     body: Arc<Expr>,
-    program: Program,
+    compiled: Box<dyn LambdaBody>,
 }
 
 impl LambdaCall {
-    /// `None` when no such function takes a lambda.
-    pub(crate) fn bind(name: &str, body: &Arc<Expr>) -> Option<Result<LambdaCall>> {
+    /// A call with a body and what it was compiled to; `None` when no such function takes a lambda.
+    pub(crate) fn bind(name: &str, body: &Arc<Expr>, compiled: Box<dyn LambdaBody>) -> Option<LambdaCall> {
         let kind = match name {
             "list_transform" => Kind::Transform,
             "list_filter" => Kind::Filter,
             "list_reduce" => Kind::Reduce,
             _ => return None,
         };
-        let program = Program::compile(std::slice::from_ref(body));
-        Some(program.map(|program| LambdaCall { kind, body: body.clone(), program }))
+        Some(LambdaCall { kind, body: body.clone(), compiled })
     }
     /// The body as it was bound, over its own columns.
     pub(crate) fn body(&self) -> &Expr {
@@ -98,8 +102,8 @@ impl LambdaCall {
     }
 
     fn body_over(&self, batch: &Batch, room: Room<'_>) -> Result<Vector> {
-        match self.program.evaluate_within(batch, room) {
-            Ok(mut results) => Ok(results.swap_remove(0).flatten()),
+        match self.compiled.evaluate_body(batch, room) {
+            Ok(result) => Ok(result.flatten()),
             Err(error) if is_too_wide(&error) && batch.rows > 1 => {
                 let middle = batch.rows / 2;
                 let first = self.body_over(&batch.slice(0, middle), room)?;

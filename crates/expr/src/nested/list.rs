@@ -1,18 +1,22 @@
 //! Functions of lists: taking elements out, cutting, joining, searching, sorting.
 //!
 //! A list is a run of encoded elements (`types::nested::encoding`): equal elements have equal bytes and bytes order
-//! as values do, so most functions only copy and compare slices. Results are written element by element and ended by
+//! as values do, so most functions only copy and compare slices. Intervals are the exception, for which `Equality`
+//! makes the bytes that are compared. Results are written element by element and ended by
 //! a mark. Functions that make as many elements as a number says are bounded by `ELEMENTS_MAX` and `BYTES_MAX`; walks
 //! over elements spend units, so that a statement can be stopped in their midst.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use types::nested::encoding::{self, elements};
+use types::nested::equality::Equality;
 use types::{Error, Result, SqlState, Type, Value, stop};
 use vector::nested::{PayloadBuilder, join, push_slot};
-use vector::{Vector, VectorBuilder};
+use vector::{Data, Vector, VectorBuilder};
 
+use super::fixed::{Fixed, by_width};
 use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
 
 /// What an element costs, more or less.
@@ -26,44 +30,55 @@ pub(super) const BYTES_MAX: usize = 1 << 30;
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "list_value" => list_value,
-        "list_length" => {
-            |inputs, _, rows| Ok(integers(rows, |row| Some(slots(&inputs[0], row)?.count() as i64)))
-        }
+        "list_length" => length,
         "list_extract" => extract,
         "list_slice" => slice,
-        "list_contains" => contains,
-        "list_position" => position,
+        "list_contains" => |inputs, ty, rows| contains(&compared(inputs), ty, rows),
+        "list_position" => |inputs, ty, rows| position(&compared(inputs), ty, rows),
         "list_append" => append,
         "list_prepend" => prepend,
         "list_concat" => concat,
-        "list_distinct" => distinct,
-        "list_unique" => unique,
+        "list_distinct" => |inputs, ty, rows| distinct(inputs, ty, rows, false),
+        // As `array_agg(DISTINCT x)`: NULL is a value.
+        "list_each_once" => |inputs, ty, rows| distinct(inputs, ty, rows, true),
+        "list_unique" => |inputs, ty, rows| unique(&compared(inputs), ty, rows),
         "list_sort" => sort,
         "list_reverse" => reverse,
-        "list_has_any" => has_any,
-        "list_has_all" => has_all,
+        "list_has_any" => |inputs, ty, rows| has_any(&compared(inputs), ty, rows),
+        "list_has_all" => |inputs, ty, rows| has_all(&compared(inputs), ty, rows),
         // `&&` and `@>`: NULL is no element of any list.
-        "list_overlaps" => has_any,
-        "list_contains_all" => contains_all,
+        "list_overlaps" => |inputs, ty, rows| has_any(&compared(inputs), ty, rows),
+        "list_contains_all" => |inputs, ty, rows| contains_all(&compared(inputs), ty, rows),
         "list_first_mode" => first_mode,
         "list_intersect" => intersect,
         "list_where" => select_where,
         "list_select" => select,
-        "list_grade_up" => grade_up,
+        "list_grade_up" => |inputs, ty, rows| grade_up(&compared(inputs), ty, rows),
         "list_resize" => resize,
         "list_zip" => zip,
         "flatten" => flatten,
         "list_range" => range,
+        plan::functions::EQUAL_VALUE => |inputs, _, _| Ok(vector::nested::by_equality(inputs[0].clone())),
         "list_slot" => slot,
         "list_of_slots" => of_slots,
         "list_histogram" => histogram,
-        "list_any" => any,
-        "list_all" => all,
+        "list_any" => |inputs, ty, rows| any(&compared(inputs), ty, rows),
+        "list_all" => |inputs, ty, rows| all(&compared(inputs), ty, rows),
         _ => return None,
     })
 }
 
 type Slot<'a> = Option<&'a [u8]>;
+
+/// The arguments of a function that compares elements and returns none.
+pub(super) fn compared(inputs: &[Vector]) -> Vec<Vector> {
+    inputs.iter().map(|input| vector::nested::by_equality(input.clone())).collect()
+}
+
+/// How the elements of a list are told apart.
+pub(super) fn equality(list: &Vector) -> Equality {
+    Equality::of(list.ty().element().unwrap_or(Type::Null))
+}
 
 /// The elements of a row's list; `None` for NULL.
 fn slots(vector: &Vector, row: usize) -> Option<impl Iterator<Item = Slot<'_>>> {
@@ -100,20 +115,40 @@ fn place(index: i64, count: usize) -> Option<usize> {
     (0..count).contains(&at).then_some(at as usize)
 }
 
+fn length(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let of = inputs[0].ty();
+    Ok(integers(rows, |row| {
+        let list = bytes(&inputs[0], row)?;
+        Some(by_width!(of, Fixed::<W>(list).count(), elements(of, list).count()) as i64)
+    }))
+}
+
 fn extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut builder = PayloadBuilder::new(ty);
+    let of = inputs[0].ty();
+    let same = constant(&inputs[1]);
     for row in 0..rows {
         let found = || {
-            let (mut list, index) = (slots(&inputs[0], row)?, whole(&inputs[1], row)?);
+            let (list, index) = (bytes(&inputs[0], row)?, same.or_else(|| whole(&inputs[1], row))?);
             if index > 0 {
-                return list.nth(usize::try_from(index - 1).ok()?)?;
+                let before = usize::try_from(index - 1).ok()?;
+                return by_width!(
+                    of,
+                    Fixed::<W>(list).nth(before)?.map(|payload| &payload[..]),
+                    elements(of, list).nth(before)?,
+                );
             }
-            let all: Vec<Slot<'_>> = list.collect();
+            let all: Vec<Slot<'_>> = elements(of, list).collect();
             all[place(index, all.len())?]
         };
         builder.push(found());
     }
     Ok(builder.finish())
+}
+
+/// The whole number of all rows, if it is the same.
+fn constant(vector: &Vector) -> Option<i64> {
+    if let Data::Constant(value) = vector.data() { value.as_i64() } else { None }
 }
 
 /// `list[begin:end:step]`; a bound that is absent is NULL here, with a flag for each in the last arguments.
@@ -152,19 +187,57 @@ fn slice(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 }
 
 fn contains(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut wanted = Wanted::new(&inputs[1]);
+    let of = inputs[0].ty();
     Ok(booleans(rows, |row| {
-        let mut scratch = Vec::new();
-        let wanted = payload(&inputs[1], row, &mut scratch)?;
-        Some(slots(&inputs[0], row)?.any(|slot| slot == Some(wanted)))
+        let wanted = wanted.of(row)?;
+        let list = bytes(&inputs[0], row)?;
+        Some(by_width!(
+            of,
+            wanted.first_chunk::<W>().is_some_and(|wanted| Fixed::<W>(list).any(|slot| slot == Some(wanted))),
+            elements(of, list).any(|slot| slot == Some(wanted)),
+        ))
     }))
 }
 
 fn position(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut wanted = Wanted::new(&inputs[1]);
+    let of = inputs[0].ty();
     Ok(integers(rows, |row| {
-        let mut scratch = Vec::new();
-        let wanted = payload(&inputs[1], row, &mut scratch);
-        Some(slots(&inputs[0], row)?.position(|slot| slot == wanted)? as i64 + 1)
+        let wanted = wanted.of(row);
+        let list = bytes(&inputs[0], row)?;
+        let found = by_width!(
+            of,
+            {
+                let wanted = wanted.and_then(|wanted| wanted.first_chunk::<W>());
+                Fixed::<W>(list).position(|slot| slot == wanted)
+            },
+            elements(of, list).position(|slot| slot == wanted),
+        );
+        Some(found? as i64 + 1)
     }))
+}
+
+/// The payload of what is looked for in each row's list: a constant's is made once.
+struct Wanted<'a> {
+    vector: &'a Vector,
+    payload: Vec<u8>,
+    is_made: bool,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(vector: &'a Vector) -> Self {
+        Wanted { vector, payload: Vec::new(), is_made: false }
+    }
+
+    fn of(&mut self, row: usize) -> Slot<'_> {
+        let is_constant = matches!(self.vector.data(), Data::Constant(_));
+        if is_constant && self.is_made {
+            return (!self.vector.is_null(row)).then_some(&self.payload);
+        }
+        self.is_made = true;
+        payload(self.vector, row, &mut self.payload)
+    }
 }
 
 fn append(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
@@ -197,11 +270,16 @@ fn concat(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     })
 }
 
-/// Each value once, in the order of first sight; NULL is left out.
-fn distinct(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+/// Each value once, in the order of first sight; NULL is left out unless it is a value.
+fn distinct(inputs: &[Vector], ty: Type, rows: usize, with_null: bool) -> Result<Vector> {
+    let equality = equality(&inputs[0]);
     lists(ty, rows, |row, out| {
         let mut seen = HashSet::new();
-        push_all(slots(&inputs[0], row)?.filter(|slot| slot.is_some_and(|s| seen.insert(s))), out);
+        for slot in slots(&inputs[0], row)?.filter(|slot| with_null || slot.is_some()) {
+            if seen.insert(equality.slot(slot)) {
+                encoding::push_raw(slot, out);
+            }
+        }
         Some(())
     })
 }
@@ -306,14 +384,16 @@ fn contains_all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
 
 /// The most frequent element; of several, the one that comes first; NULL elements are not counted.
 fn first_mode(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let equality = equality(&inputs[0]);
     let mut out = VectorBuilder::new(ty, rows);
     for row in 0..rows {
-        let mut counts: HashMap<&[u8], (usize, std::cmp::Reverse<usize>)> = HashMap::new();
+        // How often, and which and where the first is.
+        let mut counts: HashMap<Cow<'_, [u8]>, (usize, std::cmp::Reverse<usize>, &[u8])> = HashMap::new();
         for (at, slot) in slots(&inputs[0], row).into_iter().flatten().flatten().enumerate() {
-            counts.entry(slot).or_insert((0, std::cmp::Reverse(at))).0 += 1;
+            counts.entry(equality.bytes(slot)).or_insert((0, std::cmp::Reverse(at), slot)).0 += 1;
         }
-        match counts.into_iter().max_by_key(|(_, rank)| *rank) {
-            Some((slot, _)) => out.push(&encoding::value_of(slot, ty)),
+        match counts.into_values().max_by_key(|(count, at, _)| (*count, *at)) {
+            Some((.., slot)) => out.push(&encoding::value_of(slot, ty)),
             None => out.push_null(),
         }
     }
@@ -321,13 +401,15 @@ fn first_mode(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 }
 
 fn intersect(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let equality = equality(&inputs[0]);
     lists(ty, rows, |row, out| {
-        let other = set(&inputs[1], row)?;
+        let other: HashSet<Cow<'_, [u8]>> =
+            slots(&inputs[1], row)?.flatten().map(|slot| equality.bytes(slot)).collect();
         let mut seen = HashSet::new();
-        let both = |slot: &Slot<'_>| slot.is_some_and(|s| other.contains(s));
-        for slot in slots(&inputs[0], row)?.filter(both) {
-            if seen.insert(slot) {
-                encoding::push_raw(slot, out);
+        for slot in slots(&inputs[0], row)?.flatten() {
+            let compared = equality.bytes(slot);
+            if other.contains(&compared) && seen.insert(compared) {
+                encoding::push_raw(Some(slot), out);
             }
         }
         Some(())
@@ -491,10 +573,7 @@ fn all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
 
 /// A value's slot in a list, as bytes: what `array_agg` gathers.
 fn slot(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
-    Ok(join(ty, rows, |row, out| {
-        push_slot(&inputs[0], row, out);
-        true
-    }))
+    Ok(vector::nested::slots(&inputs[0], ty, rows))
 }
 
 /// The list of slots put together.
@@ -507,18 +586,48 @@ fn of_slots(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 
 /// How often each value is in a list, as a map in the order of the values; NULL is left out.
 fn histogram(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let equality = equality(&inputs[0]);
     lists(ty, rows, |row, out| {
-        let mut counts = std::collections::BTreeMap::new();
-        for slot in slots(&inputs[0], row)?.flatten() {
-            *counts.entry(slot).or_insert(0i64) += 1;
+        let list = bytes(&inputs[0], row)?;
+        let of = inputs[0].ty();
+        if equality.is_of_bytes()
+            && let done @ Some(_) = by_width!(of, counted::<W>(list, out), None)
+        {
+            return done;
+        }
+        let mut counts = BTreeMap::new();
+        for slot in elements(of, list).inspect(|_| stop::spend(ELEMENT_UNITS)).flatten() {
+            counts.entry(equality.bytes(slot)).or_insert((slot, 0i64)).1 += 1;
         }
         if counts.is_empty() {
             return None;
         }
-        for (value, count) in counts {
+        for (value, count) in counts.into_values() {
             encoding::push_raw(Some(value), out);
             encoding::push_slot(&Value::I64(count), Type::BigInt, out);
         }
         Some(())
     })
+}
+
+/// The runs of equal numbers of a list whose elements have `W` bytes, in order, each with how many it has.
+pub(super) fn runs<const W: usize>(list: &[u8]) -> Vec<([u8; W], i64)> {
+    let mut all: Vec<[u8; W]> =
+        Fixed::<W>(list).flatten().inspect(|_| stop::spend(ELEMENT_UNITS / 4)).copied().collect();
+    // Compared as the numbers that they are.
+    all.sort_unstable_by_key(|bytes| {
+        bytes.iter().fold(0u128, |number, byte| number << 8 | u128::from(*byte))
+    });
+    let same = all.chunk_by(|a, b| a == b);
+    same.map(|run| (run[0], run.len() as i64)).collect()
+}
+
+/// A histogram's entries; `None` for a list without values.
+fn counted<const W: usize>(list: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let runs = runs::<W>(list);
+    for (value, count) in &runs {
+        encoding::push_raw(Some(value), out);
+        encoding::push_slot(&Value::I64(*count), Type::BigInt, out);
+    }
+    (!runs.is_empty()).then_some(())
 }

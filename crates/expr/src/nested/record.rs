@@ -4,13 +4,15 @@
 //! key and value in turn. Parts are copied as bytes without being decoded. A map that is made here has keys that are
 //! neither NULL nor repeated, which is an error of the statement otherwise.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use types::nested::encoding::{self, elements, entries};
+use types::nested::encoding::{self, Slots, elements, entries};
+use types::nested::equality::Equality;
 use types::nested::union::member_of;
 use types::{Result, Type, Value};
 use vector::nested::{PayloadBuilder, join, join_struct, push_slot};
-use vector::{Vector, VectorBuilder};
+use vector::{Data, Vector, VectorBuilder};
 
 use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
 
@@ -90,9 +92,15 @@ fn struct_insert(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     }))
 }
 
+/// How the keys of a map are told apart.
+fn of_keys(map: Type) -> Equality {
+    Equality::of(map.entry().map_or(Type::Null, |(key, _)| key))
+}
+
 /// Writes entries whose keys must be there, each once.
 struct Entries<'a> {
-    known: HashSet<&'a [u8]>,
+    equality: Equality,
+    known: HashSet<Cow<'a, [u8]>>,
 }
 
 impl<'a> Entries<'a> {
@@ -100,7 +108,7 @@ impl<'a> Entries<'a> {
         let Some(bytes) = key else {
             return Err(invalid("map keys cannot be NULL"));
         };
-        if !self.known.insert(bytes) {
+        if !self.known.insert(self.equality.bytes(bytes)) {
             return Err(invalid("map keys must be unique"));
         }
         encoding::push_raw(key, out);
@@ -115,8 +123,9 @@ fn maps<'a>(
     mut write: impl FnMut(usize, &mut Entries<'a>, &mut Vec<u8>) -> Result<bool>,
 ) -> Result<Vector> {
     let mut failed = None;
+    let equality = of_keys(ty);
     let result = join(ty, rows, |row, out| {
-        let mut entries = Entries { known: HashSet::new() };
+        let mut entries = Entries { equality, known: HashSet::new() };
         let valid = write(row, &mut entries, out).unwrap_or_else(|error| {
             failed = Some(error);
             false
@@ -145,27 +154,82 @@ fn map(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     })
 }
 
-fn pairs(map: &Vector, row: usize) -> Option<Vec<(Option<&[u8]>, Option<&[u8]>)>> {
-    let mut slots = entries(map.ty(), bytes(map, row)?);
-    let mut out = Vec::new();
-    while let (Some(key), Some(value)) = (slots.next(), slots.next()) {
-        out.push((key, value));
-    }
-    Some(out)
+fn pairs(map: &Vector, row: usize) -> Option<Vec<Entry<'_>>> {
+    Some(Pairs::of(map.ty(), bytes(map, row)?).collect())
 }
 
-/// The value of a key; `None` where the map has not the key.
-fn find<'a>(map: &'a Vector, key: &Vector, row: usize) -> Option<Option<Option<&'a [u8]>>> {
-    let mut scratch = Vec::new();
-    let entries = pairs(map, row)?;
-    let Some(wanted) = payload(key, row, &mut scratch) else { return Some(None) };
-    Some(entries.into_iter().find(|(key, _)| *key == Some(wanted)).map(|(_, value)| value))
+/// A key and its value.
+type Entry<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
+
+/// The entries of a map.
+struct Pairs<'a>(Slots<'a>);
+
+impl<'a> Pairs<'a> {
+    fn of(map: Type, bytes: &'a [u8]) -> Self {
+        Pairs(entries(map, bytes))
+    }
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = Entry<'a>;
+    #[inline]
+    fn next(&mut self) -> Option<Entry<'a>> {
+        Some((self.0.next()?, self.0.next()?))
+    }
+}
+
+/// Maps in which keys are looked for, row by row. A map that is the same in all rows is taken apart once, and so is a key.
+struct Search<'a> {
+    map: &'a Vector,
+    key: &'a Vector,
+    equality: Equality,
+    /// The entries of a constant map.
+    known: Option<Vec<Entry<'a>>>,
+    wanted: Vec<u8>,
+    is_made: bool,
+}
+
+impl<'a> Search<'a> {
+    fn of(inputs: &'a [Vector]) -> Self {
+        let (map, key) = (&inputs[0], &inputs[1]);
+        let known = if matches!(map.data(), Data::Constant(_)) { pairs(map, 0) } else { None };
+        Search { map, key, equality: of_keys(map.ty()), known, wanted: Vec::new(), is_made: false }
+    }
+
+    /// The value of the row's key: `None` for a NULL map, `Some(None)` where the map has not the key.
+    fn find(&mut self, row: usize) -> Option<Option<Option<&'a [u8]>>> {
+        let list: &[u8] = match &self.known {
+            Some(_) => &[],
+            None => bytes(self.map, row)?,
+        };
+        if self.key.is_null(row) {
+            return Some(None);
+        }
+        if !(self.is_made && matches!(self.key.data(), Data::Constant(_))) {
+            payload(self.key, row, &mut self.wanted);
+            if !self.equality.is_of_bytes() {
+                self.wanted = self.equality.bytes(&self.wanted).into_owned();
+            }
+            self.is_made = true;
+        }
+        let (equality, wanted) = (self.equality, self.wanted.as_slice());
+        let is_it = |key: Option<&[u8]>| match key {
+            Some(key) if equality.is_of_bytes() => key == wanted,
+            Some(key) => equality.bytes(key) == wanted,
+            None => false,
+        };
+        Some(match &self.known {
+            Some(entries) => entries.iter().find(|(key, _)| is_it(*key)).map(|(_, value)| *value),
+            None => Pairs::of(self.map.ty(), list).find(|(key, _)| is_it(*key)).map(|(_, value)| value),
+        })
+    }
 }
 
 /// A list of the key's value, or an empty one.
 fn map_extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut search = Search::of(inputs);
     Ok(join(ty, rows, |row, out| {
-        if let Some(Some(value)) = find(&inputs[0], &inputs[1], row) {
+        if let Some(Some(value)) = search.find(row) {
             encoding::push_raw(value, out);
         }
         out.push(encoding::END);
@@ -174,19 +238,22 @@ fn map_extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 }
 
 fn map_extract_value(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut search = Search::of(inputs);
     let mut builder = PayloadBuilder::new(ty);
     for row in 0..rows {
-        builder.push(find(&inputs[0], &inputs[1], row).flatten().flatten());
+        builder.push(search.find(row).flatten().flatten());
     }
     Ok(builder.finish())
 }
 
 fn map_contains(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
-    Ok(booleans(rows, |row| Some(find(&inputs[0], &inputs[1], row)?.is_some())))
+    let mut search = Search::of(inputs);
+    Ok(booleans(rows, |row| Some(search.find(row)?.is_some())))
 }
 
 fn map_length(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
-    Ok(integers(rows, |row| Some(pairs(&inputs[0], row)?.len() as i64)))
+    let of = inputs[0].ty();
+    Ok(integers(rows, |row| Some(Pairs::of(of, bytes(&inputs[0], row)?).count() as i64)))
 }
 
 fn halves(inputs: &[Vector], ty: Type, rows: usize, which: usize) -> Vector {
@@ -229,11 +296,12 @@ fn map_from_entries(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> 
 
 /// Maps as one; of a key that several have, the last one's value.
 fn map_concat(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let equality = of_keys(ty);
     maps(ty, rows, |row, written, out| {
         let given: Vec<_> = inputs.iter().filter_map(|input| pairs(input, row)).collect();
         let mut all: Vec<(Option<&[u8]>, Option<&[u8]>)> = Vec::new();
         for (key, value) in given.iter().flatten() {
-            match all.iter_mut().find(|(known, _)| known == key) {
+            match all.iter_mut().find(|(known, _)| equality.slot(*known) == equality.slot(*key)) {
                 Some((_, known)) => *known = *value,
                 None => all.push((*key, *value)),
             }

@@ -5,13 +5,15 @@
 //! them, and converted to bytes before searching. A malformed pattern, an unknown flag, or a search of too many steps
 //! is an error of the statement.
 
+use std::rc::Rc;
+
 use types::nested::encoding;
 use types::{Error, Result, Type, Value};
 use vector::nested::join;
-use vector::{Vector, VectorBuilder};
+use vector::{Data, Vector, VectorBuilder};
 
 use super::{Kernel, booleans, integers, invalid, text, whole};
-use crate::regular::{Flags, Groups, Pattern};
+use crate::regular::{Flags, Groups, Pattern, Searcher, after};
 
 /// The kernel of one of these functions; `None` for any other name.
 pub(super) fn named(name: &str) -> Option<Kernel> {
@@ -35,14 +37,14 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
 
 /// The pattern of the row before, which mostly is this row's, too.
 #[derive(Default)]
-struct Known(Option<(String, String, Pattern, Flags)>);
+struct Known(Option<(String, String, Rc<Pattern>, Flags)>);
 
 impl Known {
     fn get(&mut self, pattern: &str, flags: &str) -> Result<(&Pattern, Flags)> {
         let same = self.0.as_ref().is_some_and(|(p, f, ..)| p == pattern && f == flags);
         if !same {
             let read = Flags::of(flags)?;
-            self.0 = Some((pattern.to_owned(), flags.to_owned(), Pattern::new(pattern, read)?, read));
+            self.0 = Some((pattern.to_owned(), flags.to_owned(), Pattern::recent(pattern, read)?, read));
         }
         match &self.0 {
             Some((.., pattern, flags)) => Ok((pattern, *flags)),
@@ -64,6 +66,9 @@ fn whole_of(groups: &Groups) -> (usize, usize) {
 /// in the replacement `\1` to `\9` are groups, `\&` is the match, and `\\` a backslash. Everything else stands for
 /// itself.
 fn replace(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    if let Some(replacing) = Replacing::of(inputs)? {
+        return replacing.each_row(&inputs[0], ty, rows);
+    }
     let mut known = Known::default();
     let mut out = VectorBuilder::new(ty, rows);
     let mut made = String::new();
@@ -112,6 +117,103 @@ fn replace(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     Ok(out.finish())
 }
 
+/// A replacement, taken apart.
+enum Part<'r> {
+    Literal(&'r str),
+    /// What the group matched; 0 is the whole match.
+    Group(usize),
+}
+
+/// The parts of a replacement.
+fn parts(replacement: &str) -> Vec<Part<'_>> {
+    let mut parts = vec![];
+    let mut rest = replacement;
+    while let Some(at) = rest.find('\\') {
+        if at > 0 {
+            parts.push(Part::Literal(&rest[..at]));
+        }
+        let next = rest[at + 1..].chars().next();
+        let (part, taken) = match next {
+            Some('&') => (Part::Group(0), 2),
+            Some(digit @ '1'..='9') => (Part::Group(digit as usize - '0' as usize), 2),
+            Some('\\') => (Part::Literal("\\"), 2),
+            _ => (Part::Literal("\\"), 1),
+        };
+        parts.push(part);
+        rest = &rest[at + taken..];
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Literal(rest));
+    }
+    parts
+}
+
+/// `regexp_replace` of one pattern, replacement and set of flags for all rows, which are read once.
+struct Replacing<'r> {
+    pattern: Rc<Pattern>,
+    every: bool,
+    parts: Vec<Part<'r>>,
+}
+
+impl<'r> Replacing<'r> {
+    /// `None` where something but the text differs by row or is NULL, or matches are counted.
+    fn of(inputs: &'r [Vector]) -> Result<Option<Self>> {
+        let constant = |at: usize| match inputs.get(at).map(Vector::data) {
+            Some(Data::Constant(Value::Bytes(bytes))) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        };
+        let (Some(pattern), Some(replacement)) = (constant(1), constant(2)) else { return Ok(None) };
+        let flags = match inputs.len() {
+            3 => Some(""),
+            4 => constant(3).filter(|flags| !flags.starts_with(|c: char| c.is_ascii_digit())),
+            _ => None,
+        };
+        // Without a row that has a text, what is wrong with the pattern is no error.
+        let texts = matches!(inputs[0].data(), Data::Bytes(_))
+            && (0..inputs[0].len()).any(|row| !inputs[0].is_null(row));
+        let Some(flags) = flags.filter(|_| texts) else { return Ok(None) };
+        let flags = Flags::of(flags)?;
+        let pattern = Pattern::recent(pattern, flags)?;
+        Ok(Some(Replacing { pattern, every: flags.global, parts: parts(replacement) }))
+    }
+    fn each_row(&self, texts: &Vector, ty: Type, rows: usize) -> Result<Vector> {
+        let groups = self.parts.iter().any(|part| matches!(part, Part::Group(1..)));
+        let mut searcher = Searcher::new(&self.pattern, groups);
+        let mut out = VectorBuilder::new(ty, rows);
+        let mut made = String::new();
+        for row in 0..rows {
+            let Some(given) = text(texts, row) else {
+                out.push_null();
+                continue;
+            };
+            made.clear();
+            let (mut copied, mut at) = (0, 0);
+            while at <= given.len() {
+                let Some((start, end)) = searcher.find(given, at)? else { break };
+                made.push_str(&given[copied..start]);
+                for part in &self.parts {
+                    match part {
+                        Part::Literal(literal) => made.push_str(literal),
+                        Part::Group(0) => made.push_str(&given[start..end]),
+                        Part::Group(group) => {
+                            let place = searcher.group(*group);
+                            made.push_str(place.map_or("", |(start, end)| &given[start..end]));
+                        }
+                    }
+                }
+                copied = end;
+                if !self.every {
+                    break;
+                }
+                at = after(given, start, end);
+            }
+            made.push_str(&given[copied..]);
+            out.push_bytes(made.as_bytes());
+        }
+        Ok(out.finish())
+    }
+}
+
 /// At most so many bytes does `regexp_replace` make of a row, where it replaces every match; twice that while it
 /// grows.
 pub(crate) fn replaced_by_pattern(inputs: &[Vector], row: usize) -> u64 {
@@ -121,7 +223,7 @@ pub(crate) fn replaced_by_pattern(inputs: &[Vector], row: usize) -> u64 {
         inputs[3..].iter().find_map(|flags| if flags.ty().is_text() { text(flags, row) } else { None });
     // What is wrong with them is said when they are used.
     let flags = Flags::of(flags.unwrap_or_default()).unwrap_or_default();
-    let Ok(pattern) = Pattern::new(pattern, flags) else { return 0 };
+    let Ok(pattern) = Pattern::recent(pattern, flags) else { return 0 };
     let mut bytes = given.len() as u64;
     let _ = pattern.each(given, 0, |groups| {
         let groups: usize = groups.iter().flatten().map(|(start, end)| end - start).max().unwrap_or(0)
@@ -133,47 +235,57 @@ pub(crate) fn replaced_by_pattern(inputs: &[Vector], row: usize) -> u64 {
 }
 
 fn put(replacement: &str, given: &str, groups: &Groups, out: &mut String) {
-    let mut rest = replacement;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let next = rest[at + 1..].chars().next();
-        let group = match next {
-            Some('&') => Some(0),
-            Some(digit @ '1'..='9') => digit.to_digit(10).map(|d| d as usize),
-            _ => None,
-        };
-        let taken = match (group, next) {
-            (Some(group), _) => {
+    for part in parts(replacement) {
+        match part {
+            Part::Literal(literal) => out.push_str(literal),
+            Part::Group(group) => {
                 if let Some((start, end)) = groups.get(group).copied().flatten() {
                     out.push_str(&given[start..end]);
                 }
-                2
             }
-            (None, Some('\\')) => {
-                out.push('\\');
-                2
-            }
-            _ => {
-                out.push('\\');
-                1
-            }
-        };
-        rest = &rest[at + taken..];
+        }
     }
-    out.push_str(rest);
 }
 
 fn like(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
-    let mut known = Known::default();
-    let mut found = Vec::with_capacity(rows);
-    for row in 0..rows {
-        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
-        found.push(match given {
-            (Some(given), Some(pattern), Some(flags)) => Some(known.get(pattern, flags)?.0.is_match(given)?),
-            _ => None,
-        });
-    }
-    Ok(booleans(rows, |row| found[row]))
+    matching(inputs, rows, str::to_owned)
+}
+
+/// Whether each row's pattern, as `written`, is in its text.
+fn matching(inputs: &[Vector], rows: usize, written: fn(&str) -> String) -> Result<Vector> {
+    let mut failed = None;
+    let mut known: Option<(&str, &str, Rc<Pattern>)> = None;
+    // A constant is read once.
+    let constant = |at: usize| match inputs.get(at) {
+        None => Some(""),
+        Some(input) if matches!(input.data(), Data::Constant(_)) => text(input, 0),
+        Some(_) => None,
+    };
+    let (pattern, flags) = (constant(1), constant(2));
+    let found = booleans(rows, |row| {
+        let given = text(&inputs[0], row)?;
+        let pattern = pattern.or_else(|| text(&inputs[1], row))?;
+        let flags = flags.or_else(|| flags_of(inputs, 2, row))?;
+        if failed.is_some() {
+            return None;
+        }
+        let same = |(p, f): (&str, &str)| {
+            std::ptr::eq(p, pattern) && std::ptr::eq(f, flags) || (p == pattern && f == flags)
+        };
+        if !known.as_ref().is_some_and(|(p, f, _)| same((p, f))) {
+            let made = Flags::of(flags).and_then(|flags| Pattern::recent(&written(pattern), flags));
+            match made {
+                Ok(made) => known = Some((pattern, flags, made)),
+                Err(error) => {
+                    failed = Some(error);
+                    return None;
+                }
+            }
+        }
+        let (.., pattern) = known.as_ref()?;
+        pattern.is_match(given).map_err(|error| failed = Some(error)).ok()
+    });
+    failed.map_or(Ok(found), Err)
 }
 
 fn push(part: Option<&str>, out: &mut Vec<u8>) {
@@ -282,19 +394,7 @@ fn part(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 
 /// `regexp_full_match(text, pattern [, flags])`.
 fn full_match(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
-    let mut known = Known::default();
-    let mut found = Vec::with_capacity(rows);
-    for row in 0..rows {
-        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
-        found.push(match given {
-            (Some(given), Some(pattern), Some(flags)) => {
-                let anchored = format!(r"\A(?:{pattern})\Z");
-                Some(known.get(&anchored, flags)?.0.is_match(given)?)
-            }
-            _ => None,
-        });
-    }
-    Ok(booleans(rows, |row| found[row]))
+    matching(inputs, rows, |pattern| format!(r"\A(?:{pattern})\Z"))
 }
 
 /// `regexp_extract(text, pattern, group [, flags])`: empty without a match.

@@ -5,32 +5,15 @@
 
 use arrow_buffer::NullBuffer;
 use types::datetime::{self, MICROS_PER_DAY, MICROS_PER_SECOND};
-use types::{Physical, Result, Type, Value, Zone, stop, units};
-use vector::strings::make_view;
+use types::{Physical, Result, Type, Zone, stop, units};
+use vector::strings::{inline_view, make_view};
 use vector::{Data, StringBuilder, Strings, Vector};
 
-use super::{rows, time, time_format, zones};
-use crate::operand::{Native, Operand};
+use super::maps::{all_valid, operand};
+use super::time::calendar;
+use super::{rows, time_format, zones};
+use crate::operand::{Operand, map, test};
 use crate::room::Room;
-
-/// The call over all rows; `None` where it is left to the function of one row.
-pub(crate) type Batch = fn(&[Vector], Type, usize, Room<'_>) -> Option<Result<Vector>>;
-
-/// Rows in which every input has a value.
-fn all_valid(inputs: &[Vector], rows: usize) -> Option<NullBuffer> {
-    inputs.iter().fold(None, |all, input| {
-        let own = match input.data() {
-            Data::Constant(Value::Null) => Some(NullBuffer::new_null(rows)),
-            _ => input.validity().cloned(),
-        };
-        NullBuffer::union(all.as_ref(), own.as_ref())
-    })
-}
-
-/// The values, where they have this form, or are a constant of it.
-fn operand<T: Native>(input: &Vector, physical: Physical) -> Option<Operand<'_, T>> {
-    (input.ty().physical() == physical && !input.is_coded()).then(|| T::operand(input))
-}
 
 /// The bytes that texts of several rows share.
 const BUFFER_BYTES_MAX: usize = 1 << 30;
@@ -152,7 +135,7 @@ pub(super) fn truncated(inputs: &[Vector], ty: Type, rows: usize, _room: Room<'_
     let Data::Constant(unit) = unit.data() else { return None };
     let unit = units::unit(unit.as_text()?);
     // Known units only: the function of one row has the error.
-    time::truncated(&unit, 0)?;
+    calendar::truncated(&unit, 0)?;
     let zone = match inputs.get(2).map(Vector::data) {
         None => None,
         Some(Data::Constant(name)) => Some(Zone::named(name.as_text()?).ok()?),
@@ -161,12 +144,14 @@ pub(super) fn truncated(inputs: &[Vector], ty: Type, rows: usize, _room: Room<'_
     let moments = operand::<i64>(moments, Physical::I64)?;
     let values = match (zone, step(&unit)) {
         (None, Some((width, origin))) => each(&moments, rows, |micros| {
-            let cut = micros.wrapping_sub(micros.wrapping_sub(origin).rem_euclid(width));
+            // Also where the difference from the origin would not fit.
+            let behind = if origin == 0 { micros } else { micros.rem_euclid(width) - origin };
+            let cut = micros.wrapping_sub(behind.rem_euclid(width));
             Some(if datetime::is_infinite(micros) { micros } else { cut })
         }),
         (None, None) => {
             let mut last = LastDay::default();
-            each(&moments, rows, |micros| last.of(micros, |micros| time::truncated(&unit, micros)))
+            each(&moments, rows, |micros| last.of(micros, |micros| calendar::truncated(&unit, micros)))
         }
         (Some(zone), _) => each(&moments, rows, |micros| zones::truncated(zone, &unit, micros)),
     };
@@ -220,6 +205,42 @@ impl LastDay {
             }
         }
     }
+}
+
+/// `dayname`.
+pub(super) fn day_names(inputs: &[Vector], ty: Type, rows: usize, _room: Room<'_>) -> Option<Result<Vector>> {
+    names(inputs, ty, rows, &time_format::DAYS, calendar::day_place)
+}
+
+/// `monthname`.
+pub(super) fn month_names(
+    inputs: &[Vector],
+    ty: Type,
+    rows: usize,
+    _room: Room<'_>,
+) -> Option<Result<Vector>> {
+    names(inputs, ty, rows, &time_format::MONTHS, calendar::month_place)
+}
+
+/// The names at the places of moments. None is longer than a view: Wednesday and September have nine letters.
+fn names(
+    inputs: &[Vector],
+    ty: Type,
+    rows: usize,
+    names: &[&str],
+    place: fn(i64) -> usize,
+) -> Option<Result<Vector>> {
+    let views: Vec<u128> = names.iter().map(|name| inline_view(name.as_bytes())).collect();
+    let [moments] = inputs else { return None };
+    let moments = operand::<i64>(moments, Physical::I64)?;
+    stop::spend(rows * 4);
+    let finite = test(&moments, rows, |micros| !datetime::is_infinite(micros));
+    // Infinite ones have some name, which is not seen.
+    let found = map(&moments, rows, |micros| views.get(place(micros)).copied().unwrap_or(0));
+    let strings = Strings::from_trusted(found.into(), vec![].into());
+    let finite = (finite.count_set_bits() < rows).then(|| NullBuffer::new(finite));
+    let valid = NullBuffer::union(all_valid(inputs, rows).as_ref(), finite.as_ref());
+    Some(Ok(Vector::new(ty, Data::Bytes(strings), valid)))
 }
 
 /// Texts of days that a template without times has made already: each day's in its slot.
@@ -298,6 +319,8 @@ pub(super) fn formatted(inputs: &[Vector], ty: Type, rows: usize, room: Room<'_>
 mod tests {
     use plan::functions::{ORDERED_ROW, PAIR, ROW_VALUE};
 
+    use types::Value;
+
     use super::*;
     use crate::own::{Arguments, OwnCall, find};
 
@@ -375,6 +398,41 @@ mod tests {
             Room::UNBOUNDED,
         );
         assert!(unknown.is_none());
+    }
+
+    #[test]
+    fn differences_and_names_are_as_one_by_one() {
+        let values = moments();
+        let rows = values.len();
+        let from = Vector::from_values(Type::Timestamp, &values);
+        let turned: Vec<Value> = values.iter().rev().cloned().collect();
+        let to = Vector::from_values(Type::Timestamp, &turned);
+        let some = Vector::constant(Type::Timestamp, Value::I64(86_400_000_000 * 11_000 + 1), rows);
+        for unit in [
+            "microsecond",
+            "ms",
+            "second",
+            "minutes",
+            "hour",
+            "day",
+            "week",
+            "isoyear",
+            "month",
+            "quarter",
+            "year",
+            "decade",
+            "century",
+            "millennium",
+            "yearweek",
+            "epoch",
+        ] {
+            for name in ["date_diff", "date_sub"] {
+                check(name, &[text(unit, rows), from.clone(), to.clone()], Type::BigInt);
+                check(name, &[text(unit, rows), some.clone(), to.clone()], Type::BigInt);
+            }
+        }
+        check("dayname", &[from.clone()], Type::Text);
+        check("monthname", &[from], Type::Text);
     }
 
     #[test]

@@ -42,6 +42,31 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         };
         Ok(digits(text.bytes().enumerate().map(|(place, old)| if place == at { digit } else { old })))
     }),
+    own(
+        "bitstring",
+        &[is(&[Takes::Is(Type::BITS)], Type::BITS), is(&[Takes::Is(Type::BITS), BIG], Type::BITS)],
+        page(
+            "text",
+            "bitstring(bits [, length])",
+            "The bits with zeros before them, up to a length.",
+            "bitstring('101', 8)",
+            "00000101",
+        ),
+        |a| {
+            let text = a.text(0)?;
+            let length = if a.len() == 2 { a.integer(1)? } else { text.len() as i64 };
+            match usize::try_from(length) {
+                Ok(length) if length > bits::BITS_MAX as usize => {
+                    Err(invalid(format!("a string of bits has at most {} of them", bits::BITS_MAX)))
+                }
+                Ok(length) if length >= text.len() => {
+                    let zeros = std::iter::repeat_n(b'0', length - text.len());
+                    Ok(digits(zeros.chain(text.bytes())))
+                }
+                _ => Err(invalid(format!("the length must be {} or more, not {length}", text.len()))),
+            }
+        },
+    ),
     internal(BITS_COUNT, &[is(&[Takes::Any], Type::BigInt)], |a| {
         Ok(Value::I64(a.text(0)?.bytes().filter(|digit| *digit == b'1').count() as i64))
     }),

@@ -1,11 +1,14 @@
 //! Texts by their characters: normal forms, accents, file paths, bars.
+//!
+//! A character is a Unicode scalar value; combining marks count for themselves. Functions are declared in the list of
+//! `own`, and get one row's values, none of them NULL unless the declaration says so.
 
-use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
-use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
+use icu_normalizer::ComposingNormalizerBorrowed;
 use types::{Result, SqlState, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::declare::*;
+use super::written::{Given, finds, writes};
 use super::{Arguments, invalid, refuse};
 
 /// Characters that a bar may have.
@@ -13,7 +16,7 @@ const BAR_MAX: i64 = 10_000;
 
 /// The functions of this kind.
 pub(super) const FUNCTIONS: &[ScalarFunction] = &[
-    own(
+    writes!(
         "nfc_normalize",
         &[is(&[TEXT], Type::Text)],
         page(
@@ -23,9 +26,12 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "length(nfc_normalize('e' || chr(769)))",
             "1",
         ),
-        |a| Ok(Value::text(&ComposingNormalizerBorrowed::new_nfc().normalize(a.text(0)?))),
+        |a, out| {
+            out.extend_from_slice(ComposingNormalizerBorrowed::new_nfc().normalize(a.words(0)?).as_bytes());
+            Ok(())
+        },
     ),
-    own(
+    writes!(
         "strip_accents",
         &[is(&[TEXT], Type::Text)],
         page(
@@ -35,7 +41,14 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "strip_accents('mühleisen')",
             "muhleisen",
         ),
-        |a| Ok(Value::text(&strip_accents(a.text(0)?))),
+        |a, out| {
+            let text = a.words(0)?;
+            match text.is_ascii() {
+                true => out.extend_from_slice(text.as_bytes()),
+                false => out.extend_from_slice(types::collation::without_accents(text).as_bytes()),
+            }
+            Ok(())
+        },
     ),
     own(
         "bar",
@@ -49,7 +62,8 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         bar,
     ),
-    own(
+    finds!(
+        I64,
         "length_grapheme",
         &[is(&[TEXT], Type::BigInt)],
         page(
@@ -59,10 +73,10 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "length_grapheme('été')",
             "3",
         ),
-        |a| Ok(Value::I64(a.text(0)?.graphemes(true).count() as i64)),
+        |a: &dyn Given| Ok(graphemes(a.words(0)?) as i64),
     ),
     // From the end, all but so many.
-    own(
+    writes!(
         "left_grapheme",
         &[is(&[TEXT, BIG], Type::Text)],
         page(
@@ -72,12 +86,12 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "left_grapheme('été', 2)",
             "ét",
         ),
-        |a| {
-            let (text, count) = (a.text(0)?, a.integer(1)?);
-            Ok(Value::text(&text[..grapheme(text, from_end(text, count))]))
+        |a, out| {
+            let (text, count) = (a.words(0)?, a.number(1)?);
+            put(&text[..grapheme(text, from_end(text, count))], out)
         },
     ),
-    own(
+    writes!(
         "right_grapheme",
         &[is(&[TEXT, BIG], Type::Text)],
         page(
@@ -87,14 +101,14 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "right_grapheme('téé', 1)",
             "é",
         ),
-        |a| {
-            let (text, count) = (a.text(0)?, a.integer(1)?);
-            let all = text.graphemes(true).count() as i64;
+        |a, out| {
+            let (text, count) = (a.words(0)?, a.number(1)?);
+            let all = graphemes(text) as i64;
             let begin = if count < 0 { count.saturating_neg() } else { all.saturating_sub(count) };
-            Ok(Value::text(&text[grapheme(text, begin)..]))
+            put(&text[grapheme(text, begin)..], out)
         },
     ),
-    own(
+    writes!(
         "substring_grapheme",
         &[optional(is(&[TEXT, BIG, BIG], Type::Text), 1)],
         page(
@@ -104,25 +118,28 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "substring_grapheme('abcd', -3, 2)",
             "bc",
         ),
-        |a| {
-            let (text, start) = (a.text(0)?, a.integer(1)?);
-            let length = if a.len() > 2 { Some(a.integer(2)?) } else { None };
+        |a, out| {
+            let (text, start) = (a.words(0)?, a.number(1)?);
+            let length = if a.count() > 2 { Some(a.number(2)?) } else { None };
             // The place before the first character counts as one of the length.
             let (first, length) = match start {
                 0 => (0, length.map(|length| length.saturating_sub(1).max(0))),
                 start if start > 0 => (start - 1, length),
                 start => (from_end(text, start), length),
             };
-            Ok(Value::text(match length {
-                None => &text[grapheme(text, first)..],
-                Some(length) => {
-                    let other = first.saturating_add(length);
-                    &text[grapheme(text, first.min(other))..grapheme(text, first.max(other))]
-                }
-            }))
+            put(
+                match length {
+                    None => &text[grapheme(text, first)..],
+                    Some(length) => {
+                        let other = first.saturating_add(length);
+                        &text[grapheme(text, first.min(other))..grapheme(text, first.max(other))]
+                    }
+                },
+                out,
+            )
         },
     ),
-    own(
+    writes!(
         "parse_filename",
         &[
             optional(is(&[TEXT, Takes::Is(Type::Boolean), TEXT], Type::Text), 2),
@@ -137,7 +154,7 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         parse_filename,
     ),
-    own(
+    writes!(
         "parse_dirname",
         &[optional(is(&[TEXT, TEXT], Type::Text), 1)],
         page(
@@ -147,14 +164,14 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "parse_dirname('path/to/file.csv')",
             "path",
         ),
-        |a| {
+        |a, out| {
             let (path, is_separator) = path(a, 1)?;
             // The first part; of an absolute path the root.
             let cut = path.find(is_separator).map_or("", |at| if at == 0 { &path[..1] } else { &path[..at] });
-            Ok(Value::text(cut))
+            put(cut, out)
         },
     ),
-    own(
+    writes!(
         "parse_dirpath",
         &[optional(is(&[TEXT, TEXT], Type::Text), 1)],
         page(
@@ -164,37 +181,45 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "parse_dirpath('path/to/file.csv')",
             "path/to",
         ),
-        |a| {
+        |a, out| {
             let (path, is_separator) = path(a, 1)?;
             let cut = path.rfind(is_separator).map_or("", |at| &path[..at.max(usize::from(at == 0))]);
-            Ok(Value::text(cut))
+            put(cut, out)
         },
     ),
 ];
 
+/// The text as it is.
+fn put(text: &str, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
 /// A number of characters; a negative one counts from behind the last, and may be before the first.
 fn from_end(text: &str, number: i64) -> i64 {
     match number < 0 {
-        true => number.saturating_add(text.graphemes(true).count() as i64),
+        true => number.saturating_add(graphemes(text) as i64),
         false => number,
     }
+}
+
+/// Whether each byte is a character as people see them: of ASCII only a line's end is two.
+fn is_byte_by_byte(text: &str) -> bool {
+    text.is_ascii() && !text.contains('\r')
+}
+
+/// How many characters people see.
+fn graphemes(text: &str) -> usize {
+    if is_byte_by_byte(text) { text.len() } else { text.graphemes(true).count() }
 }
 
 /// Where the character of a number from 0 on begins, as people see characters: a letter with its marks is one.
 fn grapheme(text: &str, number: i64) -> usize {
     let Ok(number) = usize::try_from(number) else { return 0 };
-    text.grapheme_indices(true).nth(number).map_or(text.len(), |(at, _)| at)
-}
-
-/// The text without marks that combine with the character before them.
-fn strip_accents(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_owned();
+    if is_byte_by_byte(text) {
+        return number.min(text.len());
     }
-    let classes = CanonicalCombiningClassMapBorrowed::new();
-    let apart = DecomposingNormalizerBorrowed::new_nfd().normalize(text);
-    let kept: String = apart.chars().filter(|c| classes.get_u8(*c) == 0).collect();
-    ComposingNormalizerBorrowed::new_nfc().normalize(&kept).into_owned()
+    text.grapheme_indices(true).nth(number).map_or(text.len(), |(at, _)| at)
 }
 
 /// `bar(value, least, most [, width])`: a bar of blocks, an eighth of a character exactly.
@@ -234,14 +259,14 @@ pub(crate) fn separators(named: &str) -> Result<fn(char) -> bool> {
 }
 
 /// A path, and what separates its parts.
-fn path<'a>(a: &'a Arguments<'_>, separator: usize) -> Result<(&'a str, fn(char) -> bool)> {
-    let named = if a.len() > separator { a.text(separator)? } else { "both_slash" };
-    Ok((a.text(0)?, separators(named)?))
+fn path(a: &dyn Given, separator: usize) -> Result<(&str, fn(char) -> bool)> {
+    let named = if a.count() > separator { a.words(separator)? } else { "both_slash" };
+    Ok((a.words(0)?, separators(named)?))
 }
 
 /// `parse_filename(path [, trim_extension] [, separator])`.
-fn parse_filename(a: &Arguments<'_>) -> Result<Value> {
-    let trims = a.values.get(1).and_then(Value::as_bool);
+fn parse_filename(a: &dyn Given, out: &mut Vec<u8>) -> Result<()> {
+    let trims = a.flag(1);
     let separator = if trims.is_some() { 2 } else { 1 };
     let (path, is_separator) = path(a, separator)?;
     let name = path.rsplit(is_separator).next().unwrap_or(path);
@@ -250,5 +275,5 @@ fn parse_filename(a: &Arguments<'_>) -> Result<Value> {
         Some(at) if trims == Some(true) && at > 0 => &name[..at],
         _ => name,
     };
-    Ok(Value::text(name))
+    put(name, out)
 }

@@ -10,11 +10,49 @@ use sha2::{Sha224, Sha256, Sha384, Sha512};
 use types::{Result, SqlState, Type, Value};
 
 use super::declare::*;
+use super::written::{Given, writes};
 use super::{Arguments, invalid, refuse};
+
+/// Hexadecimal digits of digests.
+const LOWER: &[u8; 16] = b"0123456789abcdef";
+
+/// Hexadecimal digits of codes.
+const UPPER: &[u8; 16] = b"0123456789ABCDEF";
+
+/// What `hex` and `bin` take.
+const HEX_AND_BIN: &[Signature] = &[
+    is(&[TEXT], Type::Text),
+    is(&[BYTES], Type::Text),
+    is(&[Takes::Integer], Type::Text),
+    is(&[Takes::Is(Type::UHugeInt)], Type::Text),
+];
+
+/// A whole number's bits, negative ones in two's complement.
+enum Whole {
+    /// Of a type of up to eight bytes.
+    Of64(u64),
+    /// Of HUGEINT and UHUGEINT.
+    Of128(u128),
+}
+
+/// The bits of the first argument; `None` of text and bytes.
+fn bits_of_whole(a: &dyn Given) -> Result<Option<Whole>> {
+    Ok(Some(match a.kind(0) {
+        Type::UHugeInt => {
+            let number = u128::try_from(types::wide::number(&Value::Bytes(a.piece(0)?.into())));
+            Whole::Of128(number.map_err(|_| types::Error::out_of_range(&Type::UHugeInt))?)
+        }
+        Type::HugeInt => Whole::Of128(a.wide(0)? as u128),
+        // Types without a sign come in a wider one.
+        Type::UBigInt => Whole::Of64(a.wide(0)? as u64),
+        ty if ty.is_integer() => Whole::Of64(a.number(0)? as u64),
+        _ => return Ok(None),
+    }))
+}
 
 /// The functions of this kind.
 pub(super) const FUNCTIONS: &[ScalarFunction] = &[
-    own(
+    writes!(
         "md5",
         &[is(&[TEXT], Type::Text), is(&[BYTES], Type::Text)],
         page(
@@ -24,19 +62,19 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "md5('abc')",
             "900150983cd24fb0d6963f7d28e17f72",
         ),
-        |a| Ok(Value::text(&hex(&Md5::digest(a.bytes(0)?)))),
+        |a, out| hex_into(&Md5::digest(a.piece(0)?), LOWER, out),
     ),
-    own(
+    writes!(
         "sha1",
-        &[is(&[TEXT], Type::Text)],
+        &[is(&[TEXT], Type::Text), is(&[BYTES], Type::Text)],
         page(
             "text",
-            "sha1(text)",
-            "The SHA-1 digest of a text, in hexadecimal digits.",
+            "sha1(value)",
+            "The SHA-1 digest of a text or of bytes, in hexadecimal digits.",
             "sha1('abc')",
             "a9993e364706816aba3e25717850c26c9cd0d89d",
         ),
-        |a| Ok(Value::text(&hex(&Sha1::digest(a.bytes(0)?)))),
+        |a, out| hex_into(&Sha1::digest(a.piece(0)?), LOWER, out),
     ),
     own(
         "sha224",
@@ -68,9 +106,9 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         page("text", "sha512(bytes)", "The SHA-512 digest of bytes.", "length(sha512('abc'::bytea))", "64"),
         |a| digest(a, &Sha512::digest(a.bytes(0)?)),
     ),
-    own(
+    writes!(
         "hex",
-        &[is(&[TEXT], Type::Text), is(&[BYTES], Type::Text), is(&[BIG], Type::Text)],
+        HEX_AND_BIN,
         page(
             "text",
             "hex(value)",
@@ -78,31 +116,21 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "hex('AB')",
             "4142",
         ),
-        |a| {
-            Ok(Value::text(&match a.values[0].as_i64() {
-                Some(number) => format!("{number:X}"),
-                None => hex(a.bytes(0)?).to_uppercase(),
-            }))
-        },
+        write_hex,
     ),
-    own(
+    writes!(
         "bin",
-        &[is(&[TEXT], Type::Text), is(&[BYTES], Type::Text), is(&[BIG], Type::Text)],
+        HEX_AND_BIN,
         page("text", "bin(value)", "A whole number, text or bytes in binary digits.", "bin(10)", "1010"),
-        |a| {
-            Ok(Value::text(&match a.values[0].as_i64() {
-                Some(number) => format!("{number:b}"),
-                None => a.bytes(0)?.iter().map(|byte| format!("{byte:08b}")).collect(),
-            }))
-        },
+        write_binary,
     ),
-    own(
+    writes!(
         "unbin",
         &[is(&[TEXT], Type::Bytea)],
         page("text", "unbin(text)", "The bytes that binary digits stand for.", "unbin('0110')", "\\x06"),
         unbin,
     ),
-    own(
+    writes!(
         "unhex",
         &[is(&[TEXT], Type::Bytea)],
         page(
@@ -114,13 +142,16 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         unhex,
     ),
-    own(
+    writes!(
         "to_base64",
         &[is(&[BYTES], Type::Text)],
         page("text", "to_base64(bytes)", "The bytes in base64.", "to_base64('AB'::bytea)", "QUI="),
-        |a| Ok(Value::text(&to_base64(a.bytes(0)?))),
+        |a, out| {
+            push_base64(a.piece(0)?, out);
+            Ok(())
+        },
     ),
-    own(
+    writes!(
         "from_base64",
         &[is(&[TEXT], Type::Bytea)],
         page(
@@ -132,7 +163,7 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         from_base64,
     ),
-    own(
+    writes!(
         "url_encode",
         &[is(&[TEXT], Type::Text)],
         page(
@@ -142,9 +173,12 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "url_encode('a b/c')",
             "a%20b%2Fc",
         ),
-        |a| Ok(Value::text(&url_encode(a.bytes(0)?))),
+        |a, out| {
+            url_encode(a.piece(0)?, out);
+            Ok(())
+        },
     ),
-    own(
+    writes!(
         "url_decode",
         &[is(&[TEXT], Type::Text)],
         page(
@@ -253,13 +287,60 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
     ),
 ];
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Two hexadecimal digits a byte.
+fn push_hex(bytes: &[u8], digits: &[u8; 16], out: &mut Vec<u8>) {
+    out.extend(
+        bytes.iter().flat_map(|byte| [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]),
+    );
+}
+
+fn hex_into(bytes: &[u8], digits: &[u8; 16], out: &mut Vec<u8>) -> Result<()> {
+    push_hex(bytes, digits, out);
+    Ok(())
+}
+
+/// `hex(value)`: a negative number has the digits of its two's complement.
+fn write_hex(a: &dyn Given, out: &mut Vec<u8>) -> Result<()> {
+    match bits_of_whole(a)? {
+        Some(Whole::Of64(bits)) => push_digits(bits, 4, UPPER, out),
+        Some(Whole::Of128(bits)) => push_digits(bits, 4, UPPER, out),
+        None => push_hex(a.piece(0)?, UPPER, out),
+    }
+    Ok(())
+}
+
+/// `bin(value)`: likewise, and eight binary digits a byte.
+fn write_binary(a: &dyn Given, out: &mut Vec<u8>) -> Result<()> {
+    match bits_of_whole(a)? {
+        Some(Whole::Of64(bits)) => push_digits(bits, 1, UPPER, out),
+        Some(Whole::Of128(bits)) => push_digits(bits, 1, UPPER, out),
+        None => {
+            let bits = |byte: u8| (0..8).map(move |at| b'0' + (byte >> (7 - at) & 1));
+            out.extend(a.piece(0)?.iter().flat_map(|byte| bits(*byte)));
+        }
+    }
+    Ok(())
+}
+
+/// A number in digits of so many bits each, without zeros before it.
+pub(super) fn push_digits(number: impl Into<u128>, bits: u32, digits: &[u8; 16], out: &mut Vec<u8>) {
+    let number = number.into();
+    let count = (u128::BITS - number.leading_zeros()).div_ceil(bits).max(1);
+    let mask = (1 << bits) - 1;
+    out.extend((0..count).rev().map(|at| digits[(number >> (at * bits) & mask) as usize]));
 }
 
 /// The digits for a text result, the digest itself for bytes.
 fn digest(a: &Arguments<'_>, digest: &[u8]) -> Result<Value> {
-    Ok(if a.ty == Type::Bytea { Value::Bytes(digest.into()) } else { Value::text(&hex(digest)) })
+    Ok(if a.ty == Type::Bytea {
+        Value::Bytes(digest.into())
+    } else {
+        {
+            let mut digits = Vec::with_capacity(digest.len() * 2);
+            push_hex(digest, LOWER, &mut digits);
+            Value::Bytes(digits.into())
+        }
+    })
 }
 
 fn index(at: i64, length: usize) -> Result<usize> {
@@ -284,8 +365,8 @@ fn digit(byte: u8) -> Option<u8> {
     (byte as char).to_digit(16).map(|d| d as u8)
 }
 
-fn unbin(a: &Arguments<'_>) -> Result<Value> {
-    let text = a.text(0)?.as_bytes();
+fn unbin(a: &dyn Given, out: &mut Vec<u8>) -> Result<()> {
+    let text = a.words(0)?.as_bytes();
     // A number of digits that fills no byte has zeros before them.
     let first = text.len() % 8;
     let (head, rest) = text.split_at(first);
@@ -296,92 +377,113 @@ fn unbin(a: &Arguments<'_>) -> Result<Value> {
         })
     };
     let heads = (!head.is_empty()).then_some(head);
-    let bytes: Option<Vec<u8>> = heads.into_iter().chain(rest.chunks(8)).map(byte).collect();
-    match bytes {
-        Some(bytes) => Ok(Value::Bytes(bytes.into())),
-        None => Err(refuse(
-            SqlState::InvalidTextRepresentation,
-            format!("\"{}\" has other characters than 0 and 1", a.text(0)?),
-        )),
+    for digits in heads.into_iter().chain(rest.chunks(8)) {
+        out.push(byte(digits).ok_or_else(|| {
+            let message = format!("\"{}\" has other characters than 0 and 1", String::from_utf8_lossy(text));
+            refuse(SqlState::InvalidTextRepresentation, message)
+        })?);
     }
+    Ok(())
 }
 
-fn unhex(a: &Arguments<'_>) -> Result<Value> {
-    let text = a.text(0)?.as_bytes();
+fn unhex(a: &dyn Given, out: &mut Vec<u8>) -> Result<()> {
+    let text = a.words(0)?.as_bytes();
+    let wrong = || invalid(format!("invalid hexadecimal digits \"{}\"", String::from_utf8_lossy(text)));
     // An odd number of digits has a zero before them.
-    let padded: Vec<u8> = if text.len() % 2 == 1 { [b"0", text].concat() } else { text.to_vec() };
-    let bytes: Option<Vec<u8>> =
-        padded.chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect();
-    bytes
-        .map(|b| Value::Bytes(b.into()))
-        .ok_or_else(|| invalid(format!("invalid hexadecimal digits \"{}\"", String::from_utf8_lossy(text))))
+    let (first, pairs) = text.split_at(text.len() % 2);
+    for single in first {
+        out.push(digit(*single).ok_or_else(wrong)?);
+    }
+    for pair in pairs.chunks_exact(2) {
+        let byte = digit(pair[0]).zip(digit(pair[1])).map(|(high, low)| high << 4 | low);
+        out.push(byte.ok_or_else(wrong)?);
+    }
+    Ok(())
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The bytes in base64, padded, without line breaks.
-pub(super) fn to_base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+pub(super) fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
     for three in bytes.chunks(3) {
         let at = |n: usize| u32::from(three.get(n).copied().unwrap_or(0));
         let word = at(0) << 16 | at(1) << 8 | at(2);
         for place in 0..4 {
             let code = (word >> (18 - 6 * place) & 63) as usize;
-            out.push(if place > three.len() { '=' } else { BASE64[code] as char });
+            out.push(if place > three.len() { b'=' } else { BASE64[code] });
         }
     }
-    out
 }
 
-fn from_base64(a: &Arguments<'_>) -> Result<Value> {
-    let text = a.text(0)?;
+/// The place of each character in `BASE64`; 255 of all others.
+const CODES: [u8; 256] = {
+    let (mut codes, mut at) = ([255; 256], 0);
+    while at < BASE64.len() {
+        codes[BASE64[at] as usize] = at as u8;
+        at += 1;
+    }
+    codes
+};
+
+fn from_base64(a: &dyn Given, out: &mut Vec<u8>) -> Result<()> {
+    let text = a.words(0)?;
     let wrong = || invalid(format!("invalid base64 text \"{text}\""));
-    let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-    let body = digits.iter().rposition(|b| *b != b'=').map_or(0, |at| at + 1);
-    if !digits.len().is_multiple_of(4) || digits.len() - body > 2 {
+    let digits = || text.bytes().filter(|b| !b.is_ascii_whitespace());
+    let count = digits().count();
+    let ends = digits().rev().take_while(|b| *b == b'=').count();
+    if !count.is_multiple_of(4) || ends > 2 {
         return Err(wrong());
     }
-    let mut out = Vec::with_capacity(body * 3 / 4);
     let (mut word, mut bits) = (0u32, 0);
-    for byte in &digits[..body] {
-        let code = BASE64.iter().position(|b| b == byte).ok_or_else(wrong)?;
-        word = word << 6 | code as u32;
+    for byte in digits().take(count - ends) {
+        let code = CODES[usize::from(byte)];
+        if code == 255 {
+            return Err(wrong());
+        }
+        word = word << 6 | u32::from(code);
         bits += 6;
         if bits >= 8 {
             bits -= 8;
             out.push((word >> bits) as u8);
         }
     }
-    Ok(Value::Bytes(out.into()))
+    Ok(())
 }
 
-fn url_encode(bytes: &[u8]) -> String {
+fn url_encode(bytes: &[u8], out: &mut Vec<u8>) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    bytes.iter().map(|b| if plain(*b) { (*b as char).to_string() } else { format!("%{b:02X}") }).collect()
+    for byte in bytes {
+        if plain(*byte) {
+            out.push(*byte);
+        } else {
+            out.extend([b'%', UPPER[usize::from(byte >> 4)], UPPER[usize::from(byte & 15)]]);
+        }
+    }
 }
 
 /// What is no escape stays as it is.
-fn url_decode(a: &Arguments<'_>) -> Result<Value> {
-    let bytes = a.bytes(0)?;
-    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
-    while at < bytes.len() {
-        let code = match bytes.get(at..at + 3) {
-            Some([b'%', high, low]) => digit(*high).zip(digit(*low)),
+fn url_decode(a: &dyn Given, out: &mut Vec<u8>) -> Result<()> {
+    let mut rest = a.piece(0)?;
+    while let Some(at) = memchr::memchr(b'%', rest) {
+        out.extend_from_slice(&rest[..at]);
+        let code = match rest.get(at..at + 3) {
+            Some([_, high, low]) => digit(*high).zip(digit(*low)),
             _ => None,
         };
         match code {
             Some((high, low)) => {
                 out.push(high << 4 | low);
-                at += 3;
+                rest = &rest[at + 3..];
             }
             None => {
-                out.push(bytes[at]);
-                at += 1;
+                out.push(b'%');
+                rest = &rest[at + 1..];
             }
         }
     }
-    match String::from_utf8(out) {
-        Ok(text) => Ok(Value::text(&text)),
+    out.extend_from_slice(rest);
+    match std::str::from_utf8(out) {
+        Ok(_) => Ok(()),
         Err(_) => Err(invalid("the decoded bytes are no UTF-8 text")),
     }
 }

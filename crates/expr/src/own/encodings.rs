@@ -4,14 +4,18 @@
 //! lines of `LINE` characters here, as in PostgreSQL; `codes` has base64 without lines. Each function sees one row's
 //! values, and NULL rows are left out before.
 
+use std::borrow::Cow;
+
 use types::{Result, SqlState, Type, Value};
 
+use super::codes::{push_base64, push_digits};
 use super::declare::*;
-use super::{Arguments, invalid, refuse};
+use super::written::{Given, writes};
+use super::{invalid, refuse};
 
 /// The functions of this kind.
 pub(super) const FUNCTIONS: &[ScalarFunction] = &[
-    own(
+    writes!(
         "encode",
         &[is(&[BYTES, TEXT], Type::Text), is(&[TEXT, TEXT], Type::Text)],
         page(
@@ -23,7 +27,7 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         encode,
     ),
-    own(
+    writes!(
         "decode",
         &[is(&[TEXT, TEXT], Type::Bytea)],
         page(
@@ -49,16 +53,15 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         },
     ),
     // A negative number has the digits of its two's complement, in the width of its type.
-    own(
+    writes!(
         "to_hex",
         &[is(&[Takes::Is(Type::Integer)], Type::Text), is(&[BIG], Type::Text)],
         page("text", "to_hex(number)", "A whole number in hexadecimal digits.", "to_hex(255)", "ff"),
-        |a| {
-            let number = a.integer(0)?;
-            Ok(Value::text(&match a.types[0] {
-                Type::BigInt => format!("{number:x}"),
-                _ => format!("{:x}", number as i32),
-            }))
+        |a, out| {
+            let number = a.number(0)?;
+            let number = if a.kind(0) == Type::BigInt { number as u64 } else { (number as u32).into() };
+            push_digits(number, 4, DIGITS, out);
+            Ok(())
         },
     ),
 ];
@@ -70,14 +73,18 @@ fn unknown(format: &str) -> types::Error {
 
 /// Characters of a line of base64.
 const LINE: usize = 76;
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-fn encode(a: &Arguments<'_>) -> Result<Value> {
-    let (bytes, format) = (a.bytes(0)?, a.text(1)?);
-    let mut out = Vec::new();
-    match format.to_lowercase().as_str() {
+/// The name of an encoding in lower case.
+fn lower(format: &str) -> Cow<'_, str> {
+    if format.bytes().any(|b| !b.is_ascii_lowercase()) { format.to_lowercase().into() } else { format.into() }
+}
+
+fn encode(a: &dyn Given, out: &mut Vec<u8>) -> Result<()> {
+    let (bytes, format) = (a.piece(0)?, a.words(1)?);
+    match lower(format).as_ref() {
         "hex" => {
-            const DIGITS: &[u8; 16] = b"0123456789abcdef";
             out.reserve(bytes.len() * 2);
             for byte in bytes {
                 out.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
@@ -108,21 +115,20 @@ fn encode(a: &Arguments<'_>) -> Result<Value> {
             }
         }
         // DuckDB's users and those of the library say so for one line.
-        "base64pad" => return Ok(Value::text(&super::codes::to_base64(bytes))),
+        "base64pad" => push_base64(bytes, out),
         _ => return Err(unknown(format)),
     }
-    Ok(Value::Bytes(out.into()))
+    Ok(())
 }
 
-fn decode(a: &Arguments<'_>) -> Result<Value> {
-    let (text, format) = (a.bytes(0)?, a.text(1)?);
-    let bytes = match format.to_lowercase().as_str() {
-        "hex" => from_hex(text)?,
-        "base64" | "base64pad" => from_base64(text)?,
-        "escape" => from_escape(text)?,
-        _ => return Err(unknown(format)),
-    };
-    Ok(Value::Bytes(bytes.into()))
+fn decode(a: &dyn Given, out: &mut Vec<u8>) -> Result<()> {
+    let (text, format) = (a.piece(0)?, a.words(1)?);
+    match lower(format).as_ref() {
+        "hex" => from_hex(text, out),
+        "base64" | "base64pad" => from_base64(text, out),
+        "escape" => from_escape(text, out),
+        _ => Err(unknown(format)),
+    }
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -134,8 +140,7 @@ fn character(text: &[u8], at: usize) -> String {
     String::from_utf8_lossy(&text[at..]).chars().next().map_or_else(String::new, String::from)
 }
 
-fn from_hex(text: &[u8]) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 2);
+fn from_hex(text: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let mut half = None;
     for (at, byte) in text.iter().enumerate() {
         // Blanks stand between bytes, not in them.
@@ -152,12 +157,11 @@ fn from_hex(text: &[u8]) -> Result<Vec<u8>> {
     }
     match half {
         Some(_) => Err(invalid("invalid hexadecimal data: odd number of digits")),
-        None => Ok(out),
+        None => Ok(()),
     }
 }
 
-fn from_base64(text: &[u8]) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+fn from_base64(text: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let (mut word, mut count, mut ends) = (0u32, 0, 0);
     for (at, byte) in text.iter().enumerate() {
         if is_blank(*byte) {
@@ -191,14 +195,13 @@ fn from_base64(text: &[u8]) -> Result<Vec<u8>> {
         }
     }
     match count {
-        0 => Ok(out),
+        0 => Ok(()),
         _ => Err(invalid("invalid base64 end sequence")
             .with_hint("Input data is missing padding, is truncated, or is otherwise corrupted.")),
     }
 }
 
-fn from_escape(text: &[u8]) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
+fn from_escape(text: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let mut at = 0;
     while at < text.len() {
         match &text[at..] {
@@ -222,5 +225,5 @@ fn from_escape(text: &[u8]) -> Result<Vec<u8>> {
             }
         }
     }
-    Ok(out)
+    Ok(())
 }

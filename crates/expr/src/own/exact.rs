@@ -1,5 +1,8 @@
 //! Exact numbers at the ends of their ranges: quotients and remainders whose intermediate values have more digits
 //! than a DECIMAL, digits that a row's value says, scales.
+//!
+//! A number is a magnitude of 128 bits with a scale; quotients are made digit by digit, so that no intermediate value
+//! is cut. A result that does not fit its type is an error. Declared in the list of `own`.
 
 use plan::functions::{EXACT_REMAINDER, ROUND_TO, TRUNC_TO, WHOLE_QUOTIENT};
 use types::decimal::{divide_rounded, power_of_ten};
@@ -100,6 +103,30 @@ fn quotient(left: Exact, right: Exact) -> Option<(u128, u128)> {
         Some(divisor) => Some((value / divisor, value % divisor)),
         None => Some((0, value)),
     }
+}
+
+/// The quotient of two decimals at the scale of the call's type, rounded to the nearest, halves to the even digit.
+pub(super) fn rounded_quotient(a: &Arguments<'_>) -> Result<Value> {
+    let (left, right) = divided(a)?;
+    let negative = (left.0 < 0) != (right.0 < 0);
+    let scale = i32::from(a.ty.scale()) + i32::from(right.1) - i32::from(left.1);
+    let (value, divisor) = (left.0.unsigned_abs(), right.0.unsigned_abs());
+    let (whole, rest, by) = match u8::try_from(scale) {
+        Ok(places) => {
+            let (whole, rest) = scaled_division(value, places, divisor).ok_or_else(|| out_of_range(a))?;
+            (whole, rest, divisor)
+        }
+        // The divisor grows instead; one that outgrows 128 bits is greater than twice any value.
+        Err(_) => match divisor.checked_mul(power_of_ten(scale.unsigned_abs() as u8).unsigned_abs()) {
+            Some(divisor) => (value / divisor, value % divisor, divisor),
+            None => (0, 0, 1),
+        },
+    };
+    let half = rest.cmp(&(by - rest));
+    let up = half.is_gt() || (half.is_eq() && whole % 2 == 1);
+    let quotient = whole + u128::from(up);
+    let quotient = i128::try_from(quotient).map_err(|_| out_of_range(a))?;
+    fitted(a, if negative { -quotient } else { quotient })
 }
 
 /// The remainder of the magnitudes, at the larger of the two scales.

@@ -1,4 +1,7 @@
 //! Functions that make intervals and reckon with them.
+//!
+//! An interval is months, days and microseconds (`types::interval`), which are never turned into each other but where
+//! a function is for that. Declared in the list of `own`.
 
 use plan::functions::{
     INTERVAL_DIVIDE, INTERVAL_GREATEST, INTERVAL_KEY, INTERVAL_LEAST, INTERVAL_MULTIPLY, INTERVAL_OF_SUMS,
@@ -6,11 +9,12 @@ use plan::functions::{
 };
 use types::datetime::MICROS_PER_SECOND;
 use types::interval::{self, Interval};
-use types::{Error, Result, Value};
+use types::{Error, Physical, Result, Value};
+use vector::Vector;
 
-use super::Arguments;
 use super::declare::*;
-use super::time::{MICROS_PER_HOUR, MICROS_PER_MINUTE, overflow};
+use super::time::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE, overflow};
+use super::{Arguments, maps};
 
 /// The functions of this kind.
 pub(super) const FUNCTIONS: &[ScalarFunction] = &[
@@ -95,155 +99,200 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         make_interval,
     ),
-    own(
-        "to_microseconds",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_microseconds(number)",
-            "An interval of that many microseconds.",
-            "to_microseconds(1500000)",
-            "00:00:01.5",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((0, 0, n))),
+        own(
+            "to_microseconds",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_microseconds(number)",
+                "An interval of that many microseconds.",
+                "to_microseconds(1500000)",
+                "00:00:01.5",
+            ),
+            |a| time_span(Some(a.integer(0)?)),
         ),
-        |a| time_span(Some(a.integer(0)?)),
     ),
-    own(
-        "to_milliseconds",
-        &[is(&[DOUBLE], Type::Interval)],
-        page(
-            "date and time",
-            "to_milliseconds(number)",
-            "An interval of that many milliseconds.",
-            "to_milliseconds(1500)",
-            "00:00:01.5",
+    in_batches(
+        |i, ty, rows, _| of_float(i, ty, rows, 1000),
+        own(
+            "to_milliseconds",
+            &[is(&[DOUBLE], Type::Interval)],
+            page(
+                "date and time",
+                "to_milliseconds(number)",
+                "An interval of that many milliseconds.",
+                "to_milliseconds(1500)",
+                "00:00:01.5",
+            ),
+            |a| spans(a.float(0)?, 1000),
         ),
-        |a| spans(a.float(0)?, 1000),
     ),
-    own(
-        "to_seconds",
-        &[is(&[DOUBLE], Type::Interval)],
-        page(
-            "date and time",
-            "to_seconds(number)",
-            "An interval of that many seconds.",
-            "to_seconds(1.5)",
-            "00:00:01.5",
+    in_batches(
+        |i, ty, rows, _| of_float(i, ty, rows, MICROS_PER_SECOND),
+        own(
+            "to_seconds",
+            &[is(&[DOUBLE], Type::Interval)],
+            page(
+                "date and time",
+                "to_seconds(number)",
+                "An interval of that many seconds.",
+                "to_seconds(1.5)",
+                "00:00:01.5",
+            ),
+            |a| spans(a.float(0)?, MICROS_PER_SECOND),
         ),
-        |a| spans(a.float(0)?, MICROS_PER_SECOND),
     ),
-    own(
-        "to_minutes",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_minutes(number)",
-            "An interval of that many minutes.",
-            "to_minutes(90)",
-            "01:30:00",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((0, 0, n.checked_mul(MICROS_PER_MINUTE)?))),
+        own(
+            "to_minutes",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_minutes(number)",
+                "An interval of that many minutes.",
+                "to_minutes(90)",
+                "01:30:00",
+            ),
+            |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_MINUTE)),
         ),
-        |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_MINUTE)),
     ),
-    own(
-        "to_hours",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_hours(number)",
-            "An interval of that many hours.",
-            "to_hours(5)",
-            "05:00:00",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((0, 0, n.checked_mul(MICROS_PER_HOUR)?))),
+        own(
+            "to_hours",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_hours(number)",
+                "An interval of that many hours.",
+                "to_hours(5)",
+                "05:00:00",
+            ),
+            |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_HOUR)),
         ),
-        |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_HOUR)),
     ),
-    own(
-        "to_days",
-        &[is(&[BIG], Type::Interval)],
-        page("date and time", "to_days(number)", "An interval of that many days.", "to_days(3)", "3 days"),
-        |a| days(a.integer(0)?.checked_mul(1)),
-    ),
-    own(
-        "to_weeks",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_weeks(number)",
-            "An interval of that many weeks.",
-            "to_weeks(2)",
-            "14 days",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((0, n.checked_mul(1)?, 0))),
+        own(
+            "to_days",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_days(number)",
+                "An interval of that many days.",
+                "to_days(3)",
+                "3 days",
+            ),
+            |a| days(a.integer(0)?.checked_mul(1)),
         ),
-        |a| days(a.integer(0)?.checked_mul(7)),
     ),
-    own(
-        "to_months",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_months(number)",
-            "An interval of that many months.",
-            "to_months(14)",
-            "1 year 2 mons",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((0, n.checked_mul(7)?, 0))),
+        own(
+            "to_weeks",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_weeks(number)",
+                "An interval of that many weeks.",
+                "to_weeks(2)",
+                "14 days",
+            ),
+            |a| days(a.integer(0)?.checked_mul(7)),
         ),
-        |a| months(a.integer(0)?.checked_mul(1)),
     ),
-    own(
-        "to_quarters",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_quarters(number)",
-            "An interval of that many quarters.",
-            "to_quarters(2)",
-            "6 mons",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((n.checked_mul(1)?, 0, 0))),
+        own(
+            "to_months",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_months(number)",
+                "An interval of that many months.",
+                "to_months(14)",
+                "1 year 2 mons",
+            ),
+            |a| months(a.integer(0)?.checked_mul(1)),
         ),
-        |a| months(a.integer(0)?.checked_mul(3)),
     ),
-    own(
-        "to_years",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_years(number)",
-            "An interval of that many years.",
-            "to_years(2)",
-            "2 years",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((n.checked_mul(3)?, 0, 0))),
+        own(
+            "to_quarters",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_quarters(number)",
+                "An interval of that many quarters.",
+                "to_quarters(2)",
+                "6 mons",
+            ),
+            |a| months(a.integer(0)?.checked_mul(3)),
         ),
-        |a| months(a.integer(0)?.checked_mul(12)),
     ),
-    own(
-        "to_decades",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_decades(number)",
-            "An interval of that many decades.",
-            "to_decades(2)",
-            "20 years",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((n.checked_mul(12)?, 0, 0))),
+        own(
+            "to_years",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_years(number)",
+                "An interval of that many years.",
+                "to_years(2)",
+                "2 years",
+            ),
+            |a| months(a.integer(0)?.checked_mul(12)),
         ),
-        |a| months(a.integer(0)?.checked_mul(120)),
     ),
-    own(
-        "to_centuries",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_centuries(number)",
-            "An interval of that many centuries.",
-            "to_centuries(1)",
-            "100 years",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((n.checked_mul(120)?, 0, 0))),
+        own(
+            "to_decades",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_decades(number)",
+                "An interval of that many decades.",
+                "to_decades(2)",
+                "20 years",
+            ),
+            |a| months(a.integer(0)?.checked_mul(120)),
         ),
-        |a| months(a.integer(0)?.checked_mul(1_200)),
     ),
-    own(
-        "to_millennia",
-        &[is(&[BIG], Type::Interval)],
-        page(
-            "date and time",
-            "to_millennia(number)",
-            "An interval of that many millennia.",
-            "to_millennia(1)",
-            "1000 years",
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((n.checked_mul(1_200)?, 0, 0))),
+        own(
+            "to_centuries",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_centuries(number)",
+                "An interval of that many centuries.",
+                "to_centuries(1)",
+                "100 years",
+            ),
+            |a| months(a.integer(0)?.checked_mul(1_200)),
         ),
-        |a| months(a.integer(0)?.checked_mul(12_000)),
+    ),
+    in_batches(
+        |i, ty, rows, _| of_number(i, ty, rows, |n| Some((n.checked_mul(12_000)?, 0, 0))),
+        own(
+            "to_millennia",
+            &[is(&[BIG], Type::Interval)],
+            page(
+                "date and time",
+                "to_millennia(number)",
+                "An interval of that many millennia.",
+                "to_millennia(1)",
+                "1000 years",
+            ),
+            |a| months(a.integer(0)?.checked_mul(12_000)),
+        ),
     ),
 ];
 
@@ -284,11 +333,32 @@ fn make_interval(a: &Arguments<'_>) -> Result<Value> {
     Interval::new(months, days, time.ok_or_else(overflow)?).value()
 }
 
-fn spans(count: f64, unit: i64) -> Result<Value> {
+/// So many units in microseconds, where they are that few.
+fn micros_of(count: f64, unit: i64) -> Option<i64> {
     let micros = count * unit as f64;
-    if micros.is_finite() && micros.abs() < 9.2e18 {
-        time_span(Some(micros.round_ties_even() as i64))
-    } else {
-        Err(overflow())
-    }
+    (micros.is_finite() && micros.abs() < 9.2e18).then(|| micros.round_ties_even() as i64)
+}
+
+fn spans(count: f64, unit: i64) -> Result<Value> {
+    time_span(micros_of(count, unit))
+}
+
+/// The intervals of a column of numbers: months, days and microseconds.
+fn of_number(
+    inputs: &[Vector],
+    ty: Type,
+    rows: usize,
+    parts: impl Fn(i64) -> Option<(i64, i64, i64)>,
+) -> maps::Made {
+    maps::one(inputs, Physical::I64, ty, rows, |number: i64| {
+        let (months, days, micros) = parts(number)?;
+        Interval::new(i32::try_from(months).ok()?, i32::try_from(days).ok()?, micros).packed()
+    })
+}
+
+/// The intervals of a column of floats, of so many microseconds each unit.
+fn of_float(inputs: &[Vector], ty: Type, rows: usize, unit: i64) -> maps::Made {
+    maps::one(inputs, Physical::F64, ty, rows, |count: f64| {
+        Interval::new(0, 0, micros_of(count, unit)?).packed()
+    })
 }

@@ -3,17 +3,23 @@
 //! Each is declared beside its code, once (`functions` says with what). Most are functions of a row's values; batches are
 //! walked here. A function in a hot path wants a kernel instead (`kernels`).
 
+#[cfg(test)]
+mod agreement;
+mod arguments;
 mod batch;
 mod bins;
 mod bits;
 mod bytes;
 mod characters;
 mod codes;
+mod collation;
 mod declare;
+mod digits;
 mod encodings;
 mod exact;
 mod glob;
 mod intervals;
+mod maps;
 mod numbers;
 mod rows;
 mod similar;
@@ -25,81 +31,29 @@ mod time_parse;
 mod to_char;
 mod to_char_number;
 mod to_number;
+mod wide;
+mod written;
 mod zones;
 
-pub(crate) use batch::Batch;
+pub(crate) use arguments::{Arguments, Batch, Code};
+use arguments::{Evaluate, ROW_UNITS, invalid, refuse};
 pub(crate) use characters::separators;
 
 use declare::*;
 use plan::functions::{
-    ENUM_RANGE, FITTED_CHAR, FITTED_VARCHAR, GLOB, LIST_OF_LENGTH, ORDERED_ROW, PAIR, ROW_VALUE,
-    TRY_LIST_OF_LENGTH,
+    COLLATION_FOLD, COLLATION_KEY, ENUM_RANGE, FITTED_CHAR, FITTED_VARCHAR, GLOB, LIST_OF_LENGTH,
+    ORDERED_ROW, PAIR, ROW_VALUE, TRY_LIST_OF_LENGTH,
 };
 use plan::functions::{INTERVAL_GREATEST, INTERVAL_LEAST};
-use types::interval::Interval;
-use types::{Error, Result, SqlState, Type, Value, stop};
+use types::{Physical, Result, Type, Value, stop};
 use vector::{Data, Vector, VectorBuilder};
 
 use crate::functions;
 use crate::nested::Kernel;
 use crate::room::Room;
 
-/// What a function costs for a row of no bytes, more or less.
-const ROW_UNITS: usize = 256;
-
-/// The arguments of one row.
-pub(crate) struct Arguments<'a> {
-    /// The values, by position in the call.
-    pub values: &'a [Value],
-    /// The types that the arguments were bound with, one a value.
-    pub types: &'a [Type],
-    /// The call's type.
-    pub ty: Type,
-}
-
-impl Arguments<'_> {
-    fn text(&self, at: usize) -> Result<&str> {
-        self.values.get(at).and_then(Value::as_text).ok_or_else(|| self.mismatch(at))
-    }
-    fn bytes(&self, at: usize) -> Result<&[u8]> {
-        self.values.get(at).and_then(Value::as_bytes).ok_or_else(|| self.mismatch(at))
-    }
-    fn integer(&self, at: usize) -> Result<i64> {
-        self.values.get(at).and_then(Value::as_i64).ok_or_else(|| self.mismatch(at))
-    }
-    fn whole(&self, at: usize) -> Result<i128> {
-        self.values.get(at).and_then(Value::as_i128).ok_or_else(|| self.mismatch(at))
-    }
-    fn float(&self, at: usize) -> Result<f64> {
-        self.values.get(at).and_then(Value::as_f64).ok_or_else(|| self.mismatch(at))
-    }
-    fn interval(&self, at: usize) -> Result<Interval> {
-        Interval::of_value(self.values.get(at).ok_or_else(|| self.mismatch(at))?)
-    }
-    fn len(&self) -> usize {
-        self.values.len()
-    }
-    fn mismatch(&self, at: usize) -> Error {
-        Error::internal(format!("argument {at} of a function has another form"))
-    }
-}
-
-type Evaluate = fn(&Arguments<'_>) -> Result<Value>;
-
-/// How a function is evaluated.
-#[derive(Clone, Copy)]
-pub(crate) enum Code {
-    /// Row by row.
-    Values(Evaluate),
-    /// Over whole vectors.
-    Vectors(Kernel),
-}
-
-impl std::fmt::Debug for Code {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Code")
-    }
-}
+/// Rows of numbers alone between two looks at whether the statement is to stop.
+const ROWS_OF_NUMBERS: usize = 64;
 
 /// Every function's declaration.
 pub(crate) const TABLES: &[&[ScalarFunction]] = &[
@@ -118,6 +72,8 @@ pub(crate) const TABLES: &[&[ScalarFunction]] = &[
     time::FUNCTIONS,
     zones::FUNCTIONS,
     system::FUNCTIONS,
+    wide::FUNCTIONS,
+    digits::FUNCTIONS,
 ];
 
 /// A function bound to the types of its arguments.
@@ -132,14 +88,6 @@ impl std::fmt::Debug for OwnCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("OwnCall")
     }
-}
-
-fn refuse(state: SqlState, message: impl Into<String>) -> Error {
-    Error::new(state, message)
-}
-
-fn invalid(message: impl Into<String>) -> Error {
-    refuse(SqlState::InvalidParameterValue, message)
 }
 
 /// Functions of rows as bytes, of enums and of lengths, and those that have a file of their own.
@@ -162,6 +110,14 @@ const FUNCTIONS: &[ScalarFunction] = &[
         ),
         |a| Ok(a.values[0].clone()),
     ),
+    internal(COLLATION_KEY, &[is(&[TEXT, TEXT], Type::Bytea)], |a| {
+        let text = a.text(1)?;
+        collation::named(a.text(0)?, |by| Value::Bytes(by.key(text).as_ref().into()))
+    }),
+    internal(COLLATION_FOLD, &[is(&[TEXT, TEXT], Type::Text)], |a| {
+        let text = a.text(1)?;
+        collation::named(a.text(0)?, |by| Value::text(&by.fold(text)))
+    }),
     internal(ENUM_RANGE, &[variadic(&[Takes::Any, Takes::Any], Type::Null)], range_of_labels),
     internal(LIST_OF_LENGTH, &[first(&[Takes::Any, BIG])], |a| of_length(a, false)),
     internal(TRY_LIST_OF_LENGTH, &[first(&[Takes::Any, BIG])], |a| of_length(a, true)),
@@ -298,27 +254,34 @@ impl OwnCall {
         if rows > 0 {
             values.extend(inputs.iter().map(|input| input.value(0)));
         }
-        let varying: Vec<usize> =
-            (0..inputs.len()).filter(|at| !matches!(inputs[*at].data(), Data::Constant(_))).collect();
+        let is_constant = |input: &Vector| matches!(input.data(), Data::Constant(_));
+        let varying: Vec<usize> = (0..inputs.len()).filter(|at| !is_constant(&inputs[*at])).collect();
+        // Only values with bytes have a length that an evaluation may depend on.
+        let of_bytes = values.iter().any(|value| value.as_bytes().is_some())
+            || varying.iter().any(|at| types[*at].physical() == Physical::Bytes);
         let mut made = 0;
         for row in 0..rows {
             for at in &varying {
                 values[*at] = inputs[*at].value(row);
             }
             if self.strict && values.iter().any(Value::is_null) {
-                out.push(&Value::Null);
-            } else {
+                out.push_null();
+                continue;
+            }
+            if of_bytes {
                 let width = values.iter().filter_map(Value::as_bytes).map(<[u8]>::len).sum::<usize>();
                 // A comparison of two long texts takes the product of their lengths.
                 stop::spend(ROW_UNITS + width.saturating_mul(width));
-                let value = (self.evaluate)(&Arguments { values: &values, types: &types, ty })?;
-                if let Value::Bytes(bytes) = &value {
-                    // A width in a format makes more than any bound by its arguments tells.
-                    made += bytes.len() as u64;
-                    room.ask(made, rows)?;
-                }
-                out.push(&value);
+            } else if row % ROWS_OF_NUMBERS == 0 {
+                stop::spend(ROW_UNITS * ROWS_OF_NUMBERS);
             }
+            let value = (self.evaluate)(&Arguments { values: &values, types: &types, ty })?;
+            if let Value::Bytes(bytes) = &value {
+                // A width in a format makes more than any bound by its arguments tells.
+                made += bytes.len() as u64;
+                room.ask(made, rows)?;
+            }
+            out.push(&value);
         }
         Ok(out.finish())
     }

@@ -8,46 +8,66 @@ use std::cmp::Ordering;
 
 use plan::functions::{BITWISE_NOT, FLOAT_REMAINDER};
 use types::datetime::is_infinite;
-use types::{Result, SqlState, Type, Value};
+use types::{Physical, Result, SqlState, Type, Value};
+use vector::Vector;
 
 use super::declare::*;
-use super::{Arguments, refuse};
+use super::{Arguments, maps, refuse};
+use crate::room::Room;
 
 /// The functions of this kind.
 pub(super) const FUNCTIONS: &[ScalarFunction] = &[
-    internal("&", &[first(&[Takes::Integer, Takes::Integer])], |a| bitwise(a, |x, y| x & y)),
-    internal("|", &[first(&[Takes::Integer, Takes::Integer])], |a| bitwise(a, |x, y| x | y)),
-    internal("#", &[first(&[Takes::Integer, Takes::Integer])], |a| bitwise(a, |x, y| x ^ y)),
+    in_batches(
+        |i, ty, rows, _| maps::bitwise(i, ty, rows, |x, y| x & y),
+        internal("&", &[first(&[Takes::Integer, Takes::Integer])], |a| bitwise(a, |x, y| x & y)),
+    ),
+    in_batches(
+        |i, ty, rows, _| maps::bitwise(i, ty, rows, |x, y| x | y),
+        internal("|", &[first(&[Takes::Integer, Takes::Integer])], |a| bitwise(a, |x, y| x | y)),
+    ),
+    in_batches(
+        |i, ty, rows, _| maps::bitwise(i, ty, rows, |x, y| x ^ y),
+        internal("#", &[first(&[Takes::Integer, Takes::Integer])], |a| bitwise(a, |x, y| x ^ y)),
+    ),
     internal("<<", &[first(&[Takes::Integer, BIG])], |a| shifted(a, true)),
     internal(">>", &[first(&[Takes::Integer, BIG])], |a| shifted(a, false)),
     internal(BITWISE_NOT, &[first(&[Takes::Integer])], inverted),
     // Halves go to the even neighbour, as PostgreSQL's do for floats.
-    own(
-        "round",
-        &[is(&[DOUBLE], Type::Double), is(&[DOUBLE, BIG], Type::Double)],
-        page(
-            "numeric",
-            "round(number [, digits])",
-            "The number rounded to that many digits behind the point; a DECIMAL's half goes away from zero.",
-            "round(2.345, 2)",
-            "2.35",
-        ),
-        |a| match a.len() {
-            1 => Ok(Value::F64(a.float(0)?.round_ties_even())),
-            _ => to_places(a, f64::round),
+    in_batches(
+        |i, ty, rows, _| match i.len() {
+            1 => maps::float(i, ty, rows, f64::round_ties_even),
+            _ => maps::float_digits(i, ty, rows, |x, digits| places(x, digits, f64::round)),
         },
-    ),
-    own(
-        "trunc",
-        &[is(&[DOUBLE, BIG], Type::Double)],
-        page(
-            "numeric",
-            "trunc(number [, digits])",
-            "The number without the digits behind those given.",
-            "trunc(-2.789, 1)",
-            "-2.7",
+        own(
+            "round",
+            &[is(&[DOUBLE], Type::Double), is(&[DOUBLE, BIG], Type::Double)],
+            page(
+                "numeric",
+                "round(number [, digits])",
+                "The number rounded to that many digits behind the point; a DECIMAL's half goes away from zero.",
+                "round(2.345, 2)",
+                "2.35",
+            ),
+            |a| match a.len() {
+                1 => Ok(Value::F64(a.float(0)?.round_ties_even())),
+                _ => to_places(a, f64::round),
+            },
         ),
-        |a| to_places(a, f64::trunc),
+    ),
+    in_batches(
+        |i, ty, rows, _| maps::float_digits(i, ty, rows, |x, digits| places(x, digits, f64::trunc)),
+        own(
+            "trunc",
+            &[is(&[DOUBLE, BIG], Type::Double)],
+            page(
+                "numeric",
+                "trunc(number [, digits])",
+                "The number without the digits behind those given.",
+                "trunc(-2.789, 1)",
+                "-2.7",
+            ),
+            |a| to_places(a, f64::trunc),
+        ),
     ),
     own(
         "factorial",
@@ -61,11 +81,18 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         factorial,
     ),
-    own(
-        "bit_count",
-        &[is(&[Takes::Integer], Type::BigInt), is(&[BYTES], Type::BigInt)],
-        page("numeric", "bit_count(value)", "The number of bits that are 1.", "bit_count(7)", "3"),
-        bit_count,
+    in_batches(
+        bit_counts,
+        own(
+            "bit_count",
+            &[
+                is(&[Takes::Integer], Type::BigInt),
+                is(&[BYTES], Type::BigInt),
+                is(&[Takes::Is(Type::UHugeInt)], Type::BigInt),
+            ],
+            page("numeric", "bit_count(value)", "The number of bits that are 1.", "bit_count(7)", "3"),
+            bit_count,
+        ),
     ),
     own(
         "width_bucket",
@@ -79,17 +106,20 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         width_bucket,
     ),
-    own(
-        "round_even",
-        &[is(&[DOUBLE, BIG], Type::Double)],
-        page(
-            "numeric",
-            "round_even(number, digits)",
-            "Rounded to that many digits behind the point; halves go to the even neighbour.",
-            "round_even(24.5, 0)",
-            "24",
+    in_batches(
+        |i, ty, rows, _| maps::float_digits(i, ty, rows, to_even),
+        own(
+            "round_even",
+            &[is(&[DOUBLE, BIG], Type::Double)],
+            page(
+                "numeric",
+                "round_even(number, digits)",
+                "Rounded to that many digits behind the point; halves go to the even neighbour.",
+                "round_even(24.5, 0)",
+                "24",
+            ),
+            |a| Ok(Value::F64(to_even(a.float(0)?, a.integer(1)?))),
         ),
-        round_even,
     ),
     own(
         "gamma",
@@ -115,39 +145,51 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         |a| finite(libm::lgamma(a.float(0)?), a),
     ),
-    own(
-        "even",
-        &[is(&[DOUBLE], Type::Double)],
-        page("numeric", "even(number)", "The next even whole number away from zero.", "even(2.9)", "4"),
-        |a| Ok(Value::F64(even(a.float(0)?))),
-    ),
-    own(
-        "fdiv",
-        &[is(&[DOUBLE, DOUBLE], Type::Double)],
-        page(
-            "numeric",
-            "fdiv(a, b)",
-            "The greatest whole number not above the quotient.",
-            "fdiv(-7, 2)",
-            "-4",
+    in_batches(
+        |i, ty, rows, _| maps::float(i, ty, rows, even),
+        own(
+            "even",
+            &[is(&[DOUBLE], Type::Double)],
+            page("numeric", "even(number)", "The next even whole number away from zero.", "even(2.9)", "4"),
+            |a| Ok(Value::F64(even(a.float(0)?))),
         ),
-        |a| divided(a, |x, y| (x / y).floor()),
     ),
-    internal(FLOAT_REMAINDER, &[is(&[DOUBLE, DOUBLE], Type::Double)], |a| match a.float(1)? {
-        0.0 => Err(types::Error::division_by_zero()),
-        divisor => Ok(Value::F64(a.float(0)? % divisor)),
-    }),
-    own(
-        "fmod",
-        &[is(&[DOUBLE, DOUBLE], Type::Double)],
-        page(
-            "numeric",
-            "fmod(a, b)",
-            "The remainder that belongs to fdiv, with the sign of b.",
-            "fmod(-7, 2)",
-            "1",
+    in_batches(
+        |i, ty, rows, _| maps::float_pair(i, ty, rows, |x, y| (x / y).floor()),
+        own(
+            "fdiv",
+            &[is(&[DOUBLE, DOUBLE], Type::Double)],
+            page(
+                "numeric",
+                "fdiv(a, b)",
+                "The greatest whole number not above the quotient.",
+                "fdiv(-7, 2)",
+                "-4",
+            ),
+            |a| divided(a, |x, y| (x / y).floor()),
         ),
-        |a| divided(a, |x, y| x - y * (x / y).floor()),
+    ),
+    in_batches(
+        |i, ty, rows, _| maps::float_remainder(i, ty, rows),
+        internal(FLOAT_REMAINDER, &[is(&[DOUBLE, DOUBLE], Type::Double)], |a| match a.float(1)? {
+            0.0 => Err(types::Error::division_by_zero()),
+            divisor => Ok(Value::F64(a.float(0)? % divisor)),
+        }),
+    ),
+    in_batches(
+        |i, ty, rows, _| maps::float_pair(i, ty, rows, |x, y| x - y * (x / y).floor()),
+        own(
+            "fmod",
+            &[is(&[DOUBLE, DOUBLE], Type::Double)],
+            page(
+                "numeric",
+                "fmod(a, b)",
+                "The remainder that belongs to fdiv, with the sign of b.",
+                "fmod(-7, 2)",
+                "1",
+            ),
+            |a| divided(a, |x, y| x - y * (x / y).floor()),
+        ),
     ),
     own(
         "isfinite",
@@ -173,29 +215,35 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             }))
         },
     ),
-    own(
-        "isinf",
-        &[is(&[DOUBLE], Type::Boolean)],
-        page(
-            "numeric",
-            "isinf(number)",
-            "Whether a floating-point number is infinite.",
-            "isinf('infinity'::double precision)",
-            "true",
+    in_batches(
+        |i, ty, rows, _| maps::float_test(i, ty, rows, f64::is_infinite),
+        own(
+            "isinf",
+            &[is(&[DOUBLE], Type::Boolean)],
+            page(
+                "numeric",
+                "isinf(number)",
+                "Whether a floating-point number is infinite.",
+                "isinf('infinity'::double precision)",
+                "true",
+            ),
+            |a| Ok(Value::Bool(a.float(0)?.is_infinite())),
         ),
-        |a| Ok(Value::Bool(a.float(0)?.is_infinite())),
     ),
-    own(
-        "signbit",
-        &[is(&[DOUBLE], Type::Boolean)],
-        page(
-            "numeric",
-            "signbit(number)",
-            "Whether the sign of a floating-point number is minus.",
-            "signbit(-0.5)",
-            "true",
+    in_batches(
+        |i, ty, rows, _| maps::float_test(i, ty, rows, f64::is_sign_negative),
+        own(
+            "signbit",
+            &[is(&[DOUBLE], Type::Boolean)],
+            page(
+                "numeric",
+                "signbit(number)",
+                "Whether the sign of a floating-point number is minus.",
+                "signbit(-0.5)",
+                "true",
+            ),
+            |a| Ok(Value::Bool(a.float(0)?.is_sign_negative())),
         ),
-        |a| Ok(Value::Bool(a.float(0)?.is_sign_negative())),
     ),
     own(
         "sind",
@@ -409,31 +457,35 @@ fn finite(value: f64, a: &Arguments<'_>) -> Result<Value> {
 
 /// A float to digits behind the point, or, of a negative number of them, before it. Beyond what a float has digits
 /// for, it is as round as it was, or 0.
-fn to_places(a: &Arguments<'_>, whole: fn(f64) -> f64) -> Result<Value> {
-    let (number, digits) = (a.float(0)?, a.integer(1)?.clamp(-400, 400) as i32);
+fn places(number: f64, digits: i64, whole: fn(f64) -> f64) -> f64 {
+    let digits = digits.clamp(-400, 400) as i32;
     let scale = 10f64.powi(digits.abs());
     let rounded = if digits < 0 { whole(number / scale) * scale } else { whole(number * scale) / scale };
-    Ok(Value::F64(match (number.is_finite(), rounded.is_finite()) {
+    match (number.is_finite(), rounded.is_finite()) {
         (true, false) if digits < 0 => 0.0,
         (true, false) => number,
         _ => rounded,
-    }))
+    }
+}
+
+fn to_places(a: &Arguments<'_>, whole: fn(f64) -> f64) -> Result<Value> {
+    Ok(Value::F64(places(a.float(0)?, a.integer(1)?, whole)))
 }
 
 /// `round_even(number, digits)`: halves go to the even neighbour.
-fn round_even(a: &Arguments<'_>) -> Result<Value> {
-    let (number, digits) = (a.float(0)?, a.integer(1)?.clamp(-400, 400) as i32);
+fn to_even(number: f64, digits: i64) -> f64 {
+    let digits = digits.clamp(-400, 400) as i32;
     let scale = 10f64.powi(digits.abs());
     let rounded = match digits {
         0.. => (number * scale).round_ties_even() / scale,
         _ => (number / scale).round_ties_even() * scale,
     };
     // Beyond what a float has digits for, it is as round as it was.
-    Ok(Value::F64(match digits {
+    match digits {
         0.. if !rounded.is_finite() => number,
         _ if rounded.is_nan() => 0.0,
         _ => rounded,
-    }))
+    }
 }
 
 fn factorial(a: &Arguments<'_>) -> Result<Value> {
@@ -446,12 +498,18 @@ fn factorial(a: &Arguments<'_>) -> Result<Value> {
 }
 
 fn bit_count(a: &Arguments<'_>) -> Result<Value> {
+    if a.types[0] == Type::UHugeInt {
+        let ones = types::wide::number(&a.values[0]).magnitude().count_ones();
+        return Ok(Value::I64(i64::try_from(ones).unwrap_or(i64::MAX)));
+    }
     let count = match a.values[0].as_bytes() {
         Some(bytes) => bytes.iter().map(|b| u64::from(b.count_ones())).sum(),
         // A negative number has as many bits as its type.
         None => u64::from(match a.types[0] {
+            Type::TinyInt => (a.integer(0)? as i8).count_ones(),
             Type::SmallInt => (a.integer(0)? as i16).count_ones(),
             Type::Integer => (a.integer(0)? as i32).count_ones(),
+            Type::HugeInt | Type::UBigInt => a.whole(0)?.count_ones(),
             _ => a.integer(0)?.count_ones(),
         }),
     };
@@ -519,4 +577,19 @@ fn whole_degrees(angle: f64) -> f64 {
     let degrees = angle.to_degrees();
     let whole = degrees.round();
     if whole != 0.0 && (degrees - whole).abs() < 1e-13 { whole } else { degrees }
+}
+
+/// `bit_count` of integers: a negative number has as many bits as its type.
+fn bit_counts(inputs: &[Vector], ty: Type, rows: usize, _: Room<'_>) -> maps::Made {
+    let of = inputs.first()?.ty();
+    match of.physical() {
+        Physical::I16 if of == Type::SmallInt => {
+            maps::one(inputs, Physical::I16, ty, rows, |x: i16| Some(i64::from(x.count_ones())))
+        }
+        Physical::I32 if of == Type::Integer => {
+            maps::one(inputs, Physical::I32, ty, rows, |x: i32| Some(i64::from(x.count_ones())))
+        }
+        Physical::I64 => maps::one(inputs, Physical::I64, ty, rows, |x: i64| Some(i64::from(x.count_ones()))),
+        _ => None,
+    }
 }

@@ -122,12 +122,13 @@ fn push_key(row: &mut Vec<u8>, key: Cell<'_>, descending: bool, nulls_first: boo
         Cell::F32(v) => row.extend_from_slice(&ordered_float(f64::from(v)).to_be_bytes()),
         Cell::F64(v) => row.extend_from_slice(&ordered_float(v).to_be_bytes()),
         Cell::Bytes(bytes) => {
-            for byte in bytes {
-                row.push(*byte);
-                if *byte == 0 {
-                    row.push(255);
-                }
+            let mut rest = bytes;
+            while let Some(zero) = memchr::memchr(0, rest) {
+                row.extend_from_slice(&rest[..=zero]);
+                row.push(255);
+                rest = &rest[zero + 1..];
             }
+            row.extend_from_slice(rest);
             row.extend_from_slice(&[0, 0]);
         }
     }

@@ -1,10 +1,15 @@
 //! How alike two texts are.
+//!
+//! Nothing is kept between rows. Distances that hold each character of one text against each of the other's are bounded by
+//! `PAIRS_MAX` and spend units for each comparison, so that a statement can be stopped in their midst. Declared in the list of
+//! `own`.
 
 use std::collections::HashSet;
 
 use types::{Result, SqlState, Value, stop};
 
 use super::declare::*;
+use super::written::{Given, finds};
 use super::{Arguments, invalid, refuse};
 
 /// The functions of this kind.
@@ -54,7 +59,8 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             Err(_) => Err(invalid("hamming: the texts must have the same length")),
         },
     ),
-    own(
+    finds!(
+        F64,
         "jaccard",
         &[is(&[TEXT, TEXT], Type::Double)],
         page(
@@ -132,12 +138,20 @@ fn compared(a: &Arguments<'_>, compare: impl FnOnce(&Text<'_>, &Text<'_>) -> Val
 }
 
 /// The share of characters that both texts have among those that either has.
-fn jaccard(a: &Arguments<'_>) -> Result<Value> {
-    let characters = |at: usize| Ok::<HashSet<char>, types::Error>(a.text(at)?.chars().collect());
-    let (one, other) = (characters(0)?, characters(1)?);
+fn jaccard(a: &dyn Given) -> Result<f64> {
+    let (one, other) = (a.words(0)?, a.words(1)?);
     if one.is_empty() || other.is_empty() {
         return Err(invalid("jaccard: a text is empty"));
     }
-    let (both, either) = (one.intersection(&other).count(), one.union(&other).count());
-    Ok(Value::F64(both as f64 / either as f64))
+    let (both, either) = if one.is_ascii() && other.is_ascii() {
+        // A bit for each character.
+        let set = |text: &str| text.bytes().fold(0u128, |set, byte| set | 1 << byte);
+        let (one, other) = (set(one), set(other));
+        ((one & other).count_ones() as usize, (one | other).count_ones() as usize)
+    } else {
+        let set = |text: &str| text.chars().collect::<HashSet<char>>();
+        let (one, other) = (set(one), set(other));
+        (one.intersection(&other).count(), one.union(&other).count())
+    };
+    Ok(both as f64 / either as f64)
 }

@@ -1,10 +1,11 @@
 //! Functions about values as such.
 
-use md5::Digest;
-use types::{Result, SqlState, Value};
+use types::{Result, SqlState, Value, stop};
+use vector::{Data, Vector};
 
 use super::declare::*;
 use super::{Arguments, refuse};
+use crate::room::Room;
 
 /// The functions of this kind.
 pub(super) const FUNCTIONS: &[ScalarFunction] = &[
@@ -20,17 +21,20 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         error,
     ),
-    own(
-        "hash",
-        &[variadic(&[Takes::Any], Type::BigInt)],
-        page(
-            "system",
-            "hash(value, ...)",
-            "A whole number of 63 bits that equal values share, for samples and shares; it may differ between versions.",
-            "hash('a', 1) = hash('a', 1)",
-            "true",
+    in_batches(
+        hashes,
+        own(
+            "hash",
+            &[variadic(&[Takes::Any], Type::BigInt)],
+            page(
+                "system",
+                "hash(value, ...)",
+                "A whole number of 63 bits that equal values share, for samples and shares; it may differ between versions.",
+                "hash('a', 1) = hash('a', 1)",
+                "true",
+            ),
+            hash,
         ),
-        hash,
     ),
     own(
         "num_nulls",
@@ -62,15 +66,31 @@ fn error(a: &Arguments<'_>) -> Result<Value> {
     Err(refuse(SqlState::InvalidParameterValue, a.text(0)?))
 }
 
-/// 63 bits of a digest, so that what is left of a division is never negative. Equal values of one type have equal
+/// Any number: hashes that users see are not those by which the engine spreads rows.
+const SEED: u64 = 0x5175_6963_6b73_7465;
+
+/// 63 bits of a hash, so that what is left of a division is never negative. Equal values of one type have equal
 /// ones, NULL has one, too; another version may have others.
 fn hash(a: &Arguments<'_>) -> Result<Value> {
     let mut bytes = Vec::new();
     for (value, ty) in a.values.iter().zip(a.types) {
         types::nested::encoding::push_slot(value, *ty, &mut bytes);
     }
-    let digest = md5::Md5::digest(&bytes);
-    let mut first = [0; 8];
-    first.copy_from_slice(&digest[..8]);
-    Ok(Value::I64(i64::from_le_bytes(first) & i64::MAX))
+    Ok(Value::I64((twox_hash::XxHash64::oneshot(SEED, &bytes) >> 1) as i64))
+}
+
+/// `hash` over a batch: the slots are written where the row's before were.
+fn hashes(inputs: &[Vector], ty: Type, rows: usize, _: Room<'_>) -> Option<Result<Vector>> {
+    let is_plain = |input: &Vector| input.is_flat() || matches!(input.data(), Data::Constant(_));
+    if !inputs.iter().all(is_plain) {
+        return None;
+    }
+    let (mut bytes, mut hashes) = (Vec::new(), Vec::with_capacity(rows));
+    for row in 0..rows {
+        bytes.clear();
+        inputs.iter().for_each(|input| vector::nested::push_slot(input, row, &mut bytes));
+        stop::spend(32 + bytes.len());
+        hashes.push((twox_hash::XxHash64::oneshot(SEED, &bytes) >> 1) as i64);
+    }
+    Some(Ok(Vector::new(ty, Data::I64(hashes.into()), None)))
 }

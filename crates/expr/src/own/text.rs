@@ -12,6 +12,7 @@ use types::quote;
 use types::{Result, SqlState, Type, Value};
 
 use super::declare::*;
+use super::written::writes;
 use super::{Arguments, invalid, refuse};
 
 /// Characters that one formatted field may be padded to.
@@ -91,7 +92,7 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
         |a| Ok(Value::text(&regex::escape(a.text(0)?))),
     ),
-    own(
+    writes!(
         "format_bytes",
         &[is(&[BIG], Type::Text)],
         page(
@@ -101,9 +102,12 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "format_bytes(16000)",
             "15.6 KiB",
         ),
-        |a| Ok(Value::text(&format_bytes(a.integer(0)?))),
+        |a, out| {
+            push_in_units(a.number(0)?, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], out);
+            Ok(())
+        },
     ),
-    own(
+    writes!(
         "format_decimal_bytes",
         &[is(&[BIG], Type::Text)],
         page(
@@ -113,9 +117,12 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "format_decimal_bytes(16000)",
             "16.0 kB",
         ),
-        |a| Ok(Value::text(&format_decimal_bytes(a.integer(0)?))),
+        |a, out| {
+            push_in_units(a.number(0)?, 1000, ["kB", "MB", "GB", "TB", "PB", "EB"], out);
+            Ok(())
+        },
     ),
-    own(
+    writes!(
         "pg_size_pretty",
         &[is(&[BIG], Type::Text)],
         page(
@@ -125,7 +132,10 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
             "pg_size_pretty(20000)",
             "20 kB",
         ),
-        |a| Ok(Value::text(&size_pretty(a.integer(0)?))),
+        |a, out| {
+            push_size(a.number(0)?, out);
+            Ok(())
+        },
     ),
 ];
 
@@ -443,31 +453,39 @@ fn float_text(value: f64, kind: char, precision: usize) -> String {
     if kind.is_ascii_uppercase() { text.to_uppercase() } else { text }
 }
 
-/// As DuckDB tells sizes: units of 1024 bytes, with one digit.
-fn format_bytes(bytes: i64) -> String {
-    in_units(bytes, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
+/// A number in decimal digits.
+fn push_number(number: u64, out: &mut Vec<u8>) {
+    let (mut digits, mut at, mut rest) = ([0; 20], 20, number);
+    while rest > 0 || at == 20 {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend_from_slice(&digits[at..]);
 }
 
-/// As `format_bytes`, in powers of 1000.
-fn format_decimal_bytes(bytes: i64) -> String {
-    in_units(bytes, 1000, ["kB", "MB", "GB", "TB", "PB", "EB"])
-}
-
-/// With one digit behind the point, cut off.
-fn in_units(bytes: i64, base: u64, units: [&str; 6]) -> String {
-    let (sign, size) = (if bytes < 0 { "-" } else { "" }, bytes.unsigned_abs());
+/// As DuckDB tells sizes: with one digit behind the point, cut off.
+fn push_in_units(bytes: i64, base: u64, units: [&str; 6], out: &mut Vec<u8>) {
+    let size = bytes.unsigned_abs();
+    if bytes < 0 {
+        out.push(b'-');
+    }
     if size < base {
-        return format!("{sign}{size} {}", if size == 1 { "byte" } else { "bytes" });
+        push_number(size, out);
+        out.extend_from_slice(if size == 1 { b" byte" } else { b" bytes" });
+        return;
     }
     let (mut whole, mut rest, mut unit) = (size / base, size % base, 0);
     while whole >= base && unit + 1 < units.len() {
         (whole, rest, unit) = (whole / base, whole % base, unit + 1);
     }
-    format!("{sign}{whole}.{} {}", rest * 10 / base, units[unit])
+    push_number(whole, out);
+    out.extend([b'.', b'0' + (rest * 10 / base) as u8, b' ']);
+    out.extend_from_slice(units[unit].as_bytes());
 }
 
 /// As PostgreSQL tells sizes: the largest unit of which there are at least ten.
-fn size_pretty(bytes: i64) -> String {
+fn push_size(bytes: i64, out: &mut Vec<u8>) {
     const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
     let (mut size, mut unit) = (i128::from(bytes), 0);
     // One bit more is kept for rounding until the end.
@@ -479,5 +497,10 @@ fn size_pretty(bytes: i64) -> String {
     if unit > 0 {
         size = if size < 0 { (size - 1) / 2 } else { (size + 1) / 2 };
     }
-    format!("{size} {}", UNITS[unit])
+    if size < 0 {
+        out.push(b'-');
+    }
+    push_number(size.unsigned_abs() as u64, out);
+    out.push(b' ');
+    out.extend_from_slice(UNITS[unit].as_bytes());
 }

@@ -10,7 +10,7 @@ use types::datetime::{self, MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days};
 use types::{Result, Zone};
 
 use super::invalid;
-use super::time::{day_of, day_of_year, iso_week, weekday};
+use super::time::calendar::{day_of, day_of_year, iso_week, weekday};
 
 /// English names of the days of the week, from Sunday.
 pub(super) const DAYS: [&str; 7] =

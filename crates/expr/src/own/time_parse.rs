@@ -8,7 +8,7 @@
 use types::datetime::{self, MICROS_PER_SECOND};
 use types::{Error, Result, SqlState, Zone};
 
-use super::time::date_of;
+use super::time::calendar::date_of;
 use super::time_format::{DAYS, MONTHS};
 use super::{invalid, refuse};
 

@@ -8,7 +8,7 @@ use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days, is_inf
 use types::interval::Interval;
 use types::{Result, SqlState, Type, Value, Zone};
 
-use super::time::{day_of, day_of_year, iso_week, weekday};
+use super::time::calendar::{day_of, day_of_year, iso_week, weekday};
 use super::time_format::{DAYS, MONTHS};
 use super::{Arguments, refuse, to_char_number};
 

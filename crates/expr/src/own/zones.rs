@@ -93,7 +93,7 @@ fn add(a: &Arguments<'_>) -> Result<Value> {
 /// The beginning of a unit by the zone's clock; hours and less keep the offset that the instant has.
 pub(super) fn truncated(zone: Zone, unit: &str, instant: i64) -> Option<i64> {
     let local = zone.local(instant)?;
-    let cut = super::time::truncated(unit, local)?;
+    let cut = super::time::calendar::truncated(unit, local)?;
     match unit {
         "microsecond" | "millisecond" | "second" | "minute" | "hour" => {
             cut.checked_sub(i64::from(zone.offset_at(instant)) * MICROS_PER_SECOND)

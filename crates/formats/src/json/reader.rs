@@ -16,9 +16,10 @@ use vector::Batch;
 use super::record::{Keys, Malformed};
 use super::{FIRST_LINE_BYTES, Layout, layout_of};
 use crate::input::Input;
-use crate::rejects::Rejecting;
+use crate::rejects::{RejectKind, Rejecting};
 use crate::text::{
-    BadValue, Dialect, Fields, Forms, Lines, Place, Span, bad_value, range_bytes, shown, value_cause,
+    BadValue, Dialect, Fields, Forms, Lines, Place, Rejected, Span, bad_value, range_bytes, shown,
+    value_cause,
 };
 use crate::{Decoded, Environment, Reader, RejectLogs, Window};
 
@@ -279,7 +280,9 @@ impl JsonFiles {
     fn reject(&self, place: &Place<'_>, base: u64, data: &[u8], begin: usize, wrong: &Malformed) -> bool {
         let Some(rejects) = &self.rejects else { return false };
         let text = data[begin..].split(|b| *b == b'\n').next().unwrap_or_default();
-        place.reject(rejects, base + (begin + wrong.at) as u64, None, text, wrong.cause.clone());
+        let (at, line_at) = (base + (begin + wrong.at) as u64, base + begin as u64);
+        let (kind, cause) = (RejectKind::Malformed, wrong.cause.clone());
+        place.reject(rejects, Rejected { at, line_at, column: None, kind, text, cause });
         true
     }
 
@@ -335,7 +338,9 @@ impl JsonFiles {
             keep[*row] = false;
             let record = data[begins[*row]..own].split(|b| *b == b'\n').next().unwrap_or_default();
             let cause = value_cause(text, field, &value.error);
-            place.reject(rejects, base + at as u64, Some(&field.name), record, cause);
+            let (at, line_at) = (base + at as u64, base + begins[*row] as u64);
+            let (column, kind) = (Some((self.slots[*slot], Some(field.name.as_str()))), RejectKind::Cast);
+            place.reject(rejects, Rejected { at, line_at, column, kind, text: record, cause });
         }
         let rows: Vec<u32> = (0..rows as u32).filter(|row| keep[*row as usize]).collect();
         Ok(batch.gather(&rows))

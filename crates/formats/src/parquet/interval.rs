@@ -85,17 +85,23 @@ fn plain(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// The schema that a writer of a file takes, and its options.
+/// The schema that a writer of a file takes, and its options; `numbered` is the schema with numbers of its fields, if they
+/// are to have some.
 pub(crate) fn writing(
     schema: &SchemaRef,
     properties: WriterProperties,
+    numbered: Option<Schema>,
 ) -> ParquetResult<(SchemaRef, ArrowWriterOptions)> {
     let options = ArrowWriterOptions::new().with_properties(properties);
     let schema = &of_parquet(schema)?;
-    if !in_schema(schema) && !uuid::in_schema(schema) {
+    if !in_schema(schema) && !uuid::in_schema(schema) && numbered.is_none() {
         return Ok((schema.clone(), options));
     }
-    let annotated = uuid::annotated(&ArrowSchemaConverter::new().convert(schema)?)?;
+    let described = match numbered {
+        Some(numbered) => of_parquet(&Arc::new(numbered))?,
+        None => schema.clone(),
+    };
+    let annotated = uuid::annotated(&ArrowSchemaConverter::new().convert(&described)?)?;
     Ok((plain(schema), options.with_parquet_schema(annotated)))
 }
 

@@ -8,8 +8,9 @@
 //! becomes an error.
 
 mod column;
-mod describe;
-mod footer;
+pub(crate) mod describe;
+pub(crate) mod footer;
+mod found;
 pub(crate) mod interval;
 mod levels;
 pub mod listing;
@@ -33,6 +34,7 @@ use plan::{FileSource, Pruning};
 use types::{Error, Field, Result};
 
 pub use self::describe::describe;
+pub(crate) use self::found::found;
 
 use self::column::Form;
 use self::footer::load;

@@ -53,6 +53,8 @@ struct UnitWindow<'a> {
     /// The file, with what of the group was fetched beforehand.
     input: Input,
     group: usize,
+    /// Rows of the groups before.
+    rows_before: u64,
     /// The distinct file columns, ascending, each ours or (`None`) the crate's.
     order: Vec<usize>,
     own: Vec<Option<OwnColumn>>,
@@ -87,6 +89,10 @@ impl ParquetFiles {
             file,
             input: file.input.clone(),
             group: unit.group,
+            rows_before: file.metadata.metadata().row_groups()[..unit.group]
+                .iter()
+                .map(|group| group.num_rows().max(0) as u64)
+                .fold(0, u64::saturating_add),
             own: forms.iter().map(own).collect(),
             fetched: vec![None; order.len()],
             order,
@@ -251,6 +257,9 @@ impl UnitWindow<'_> {
 impl Window for UnitWindow<'_> {
     fn rows(&self) -> usize {
         self.rows.len()
+    }
+    fn first_row(&self) -> Option<u64> {
+        self.rows_before.checked_add(self.rows.start as u64)
     }
     fn columns(&self) -> usize {
         self.files.columns.len()

@@ -1,5 +1,8 @@
 //! How object stores are reached: settings of the database, and where they are not set the environment's variables that
 //! the stores' own tools read.
+//!
+//! A store is made anew when the `fingerprint` of what it was made of changes. Callers are `store`, and SET of the
+//! database's settings.
 
 use std::sync::Arc;
 

@@ -56,13 +56,6 @@ impl Located {
     }
 }
 
-/// The clients, and the settings that they were made under.
-#[derive(Default)]
-pub(super) struct Made {
-    under: String,
-    clients: HashMap<String, Arc<dyn ObjectStore>>,
-}
-
 /// The store and place of an address. The store is made when it is not known under the present settings and secret.
 ///
 /// An address that may not be opened is an error, and so is a secret or a file of keys that may not be used for it.
@@ -78,7 +71,7 @@ pub(super) fn locate(environment: &Environment, url: &str) -> Result<Located> {
     let now = stores.fingerprint();
     let mut made = stores.made();
     if made.under != now {
-        *made = Made { under: now, clients: HashMap::new() };
+        *made = super::stores::Made { under: now, clients: HashMap::new() };
     }
     // A bucket has as many stores as there are secrets for parts of it.
     let name = format!("{}\n{}", address.store(), means.name());

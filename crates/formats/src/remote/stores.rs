@@ -1,10 +1,11 @@
 //! What a database knows of stores: settings, secrets, and the clients that were made under them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use object_store::ObjectStore;
+
 use super::secrets::Known;
-use super::store::Made;
 
 /// How stores are reached, for all sessions of a database.
 #[derive(Default)]
@@ -32,4 +33,11 @@ impl Stores {
     pub(super) fn made(&self) -> MutexGuard<'_, Made> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The clients, and the settings that they were made under.
+#[derive(Default)]
+pub(super) struct Made {
+    pub under: String,
+    pub clients: HashMap<String, Arc<dyn ObjectStore>>,
 }

@@ -59,7 +59,7 @@ fn endure(name: &str, sound: &[u8]) {
             assert!(!e.message().is_empty() && e.state().code() != "XX000", "seed {seed}: {e}");
             errors += 1;
         }
-        assert!(begin.elapsed() < Duration::from_secs(5), "seed {seed} of {name} takes too long");
+        assert!(begin.elapsed() < Duration::from_secs(30), "seed {seed} of {name} takes too long");
     }
     assert!(errors > 0, "no damage to {name} was noticed");
 }

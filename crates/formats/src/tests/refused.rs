@@ -28,7 +28,7 @@ fn of_files() -> Vec<Opening> {
             "write_to",
             Box::new(move |e, path| {
                 let options = WriteOptions::parse("x.csv", &[])?;
-                write_to(e, path, &columns(), &mut || Ok(None), &options, 1, &|| Ok(()))
+                write_to(e, path, &columns(), &mut || Ok(None), &options, 1, &|| Ok(())).map(drop)
             }),
         ),
     ]

@@ -1,6 +1,7 @@
 //! What is wrong with a text file, said with its place: file, line, column, text and cause.
 //!
 //! Lines are counted only when something is wrong, and every part of a file once at most, however much is wrong in it.
+//! Called by `reader` and `parse` at the first fault, and for each record that ignore_errors passes over.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use super::dialect::Dialect;
 use super::reader::text_begin;
 use super::split::Fault;
 use crate::input::Input;
-use crate::rejects::{Reject, Rejecting};
+use crate::rejects::{Reject, RejectKind, Rejecting};
 
 const STEP_BYTES: u64 = 1 << 20;
 const UNKNOWN: u64 = u64::MAX;
@@ -129,18 +130,48 @@ impl<'a> Place<'a> {
         Error::new(state, format!("\"{}\", line {}{column}: {cause}", self.input.path, self.line(place)))
     }
 
-    /// Notes a record that is left out, if rejects are to be kept; `place` is the byte at fault.
-    pub fn reject(&self, rejects: &Rejecting, place: u64, column: Option<&str>, text: &[u8], cause: String) {
+    /// Notes what is left out, if rejects are to be kept.
+    pub fn reject(&self, rejects: &Rejecting, rejected: Rejected<'_>) {
         if rejects.is_noted() {
+            let Rejected { at, line_at, column, kind, text, cause } = rejected;
             rejects.note(Reject {
                 file: self.input.path.clone(),
-                line: self.line(place),
-                byte: place,
-                column: column.map(Into::into),
+                line: self.line(at),
+                line_byte: line_at,
+                byte: at,
+                column_number: column.map(|(number, _)| number as u64 + 1),
+                column: column.and_then(|(_, name)| name).map(Into::into),
+                kind,
                 text: cut(text, REJECT_TEXT_CHARACTERS),
                 cause,
             });
         }
+    }
+}
+
+/// A part of a record that is left out, and why.
+pub struct Rejected<'r> {
+    /// The byte at fault.
+    pub at: u64,
+    /// Where its line begins.
+    pub line_at: u64,
+    /// The column's place, from 0, and its name where it has one.
+    pub column: Option<(usize, Option<&'r str>)>,
+    /// The kind of the fault.
+    pub kind: RejectKind,
+    /// The line.
+    pub text: &'r [u8],
+    /// Why, as the error message says it.
+    pub cause: String,
+}
+
+/// The kind of a record's fault.
+pub fn kind_of(fault: Fault, columns: usize) -> RejectKind {
+    match fault {
+        Fault::StrayQuote { .. } | Fault::AfterQuote { .. } | Fault::Unclosed { .. } => RejectKind::Quotes,
+        Fault::Long { .. } => RejectKind::LongLine,
+        Fault::Fields { found, .. } if found < columns => RejectKind::MissingColumns,
+        Fault::Fields { .. } => RejectKind::TooManyColumns,
     }
 }
 

@@ -1,6 +1,8 @@
 //! The options of text files, from the words of COPY and of table functions.
 //!
 //! A list arrives as its option repeated, an entry of a `{'name': 'value'}` as `name`, NUL, `value`.
+//! `Given::parse` is the only way in; what is not said is absent, and looked for by `sniff`. A word that is
+//! unknown is an error.
 
 use plan::FileFormat;
 use plan::file::{Encoding, JsonRecords, MORE_FILES, READER};
@@ -69,6 +71,10 @@ pub struct Given {
     pub types: Vec<(String, Type)>,
     /// Names of the first columns, instead of the file's.
     pub names: Vec<String>,
+    /// The types that columns may be found to have; all when empty.
+    pub candidates: Vec<Type>,
+    /// Names of the header in small letters, digits and underscores.
+    pub normalizes_names: bool,
     /// The options as they were given, for the report.
     pub said: Vec<(String, String)>,
 }
@@ -141,6 +147,22 @@ pub fn typed(name: &str, value: &str) -> Result<(String, Type)> {
     Ok((column.to_owned(), ty))
 }
 
+/// A type that columns may be found to have; `None` for one that is always possible.
+fn candidate(name: &str, value: &str) -> Result<Option<Type>> {
+    if value.eq_ignore_ascii_case("null") {
+        return Ok(None);
+    }
+    let (_, ty) = typed(name, value)?;
+    if ty.is_nested() {
+        return Err(invalid(
+            name,
+            value,
+            "a list of types without parts, such as ['BIGINT', 'DATE', 'VARCHAR']",
+        ));
+    }
+    Ok(Some(ty))
+}
+
 impl Given {
     /// Options of COPY or of a table function, which `options::check` has seen. With `fills`, rows are for a table, which
     /// says what they are.
@@ -175,6 +197,9 @@ impl Given {
                 }
                 "header" => given.header = Some(boolean(name, value)?),
                 "null" | "nullstr" => given.null_texts.push(value.clone()),
+                "dateformat" | "date_format" | "timestampformat" | "timestamp_format" if value.is_empty() => {
+                    return Err(invalid(name, value, "a form as in strptime, or auto"));
+                }
                 "dateformat" | "date_format" if value == "auto" => {}
                 "dateformat" | "date_format" => given.date_format = Some(value.clone()),
                 "timestampformat" | "timestamp_format" if value == "auto" => {}
@@ -197,6 +222,8 @@ impl Given {
                 "columns" => given.columns.push(typed(name, value)?),
                 "types" | "dtypes" | "column_types" => given.types.push(typed(name, value)?),
                 "names" | "column_names" => given.names.push(value.clone()),
+                "auto_type_candidates" => given.candidates.extend(candidate(name, value)?),
+                "normalize_names" => given.normalizes_names = boolean(name, value)?,
                 "compression" => {
                     given.packing = match value.to_ascii_lowercase().as_str() {
                         "auto" | "auto_detect" => None,

@@ -225,6 +225,24 @@ fn time_form(text: &str) -> Option<usize> {
     }
 }
 
+/// The place of a type among candidates: the simplest comes first.
+pub fn rank(ty: Type) -> (usize, u8, usize) {
+    let place = match ty {
+        Type::Boolean => 0,
+        Type::Time => 1,
+        Type::Date => 2,
+        Type::Timestamp => 3,
+        Type::TimestampTz => 4,
+        _ if ty.is_integer() => 5,
+        Type::Decimal { .. } => 6,
+        _ if ty.is_float() => 7,
+        _ if ty.is_text() => 9,
+        _ => 8,
+    };
+    let digits = ty.integer_digits().unwrap_or(ty.scale());
+    (place, digits, ty.physical().width())
+}
+
 /// What has been seen of a column.
 #[derive(Clone, Debug)]
 pub struct Guess {
@@ -285,6 +303,20 @@ impl Guess {
         for (at, stamps) in self.stamps.iter_mut().enumerate() {
             *stamps &= if form == Some(at) { dates } else { 0 };
         }
+    }
+
+    /// Whether the texts that were seen leave the type possible.
+    pub fn may_be(&self, ty: Type) -> bool {
+        let kind = match ty {
+            _ if ty.is_integer() => BIGINT,
+            Type::Decimal { .. } => DECIMAL,
+            _ if ty.is_float() => DOUBLE,
+            _ => match CHOICES.iter().find(|(_, choice)| *choice == ty) {
+                Some((kind, _)) => *kind,
+                None => return self.seen,
+            },
+        };
+        self.seen && self.kinds & kind != 0
     }
 
     fn forms(&self) -> u16 {

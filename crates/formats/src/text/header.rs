@@ -127,6 +127,33 @@ fn years(cells: &[(usize, &str)], rest: &[Vec<Cell>]) -> bool {
     }
 }
 
+/// Words that begin statements, and are names only in quotes elsewhere.
+const STATEMENTS: [&str; 8] = ["abort", "alter", "begin", "commit", "delete", "insert", "rollback", "update"];
+
+/// The names in small letters, digits and underscores, each once; one that would need quotes has an underscore in front.
+pub fn normalized(names: Vec<String>) -> Vec<String> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut out = Vec::with_capacity(names.len());
+    for name in names {
+        let plain: String = types::collation::without_accents(&name)
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || *c == '_' || c.is_whitespace())
+            .collect();
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        let mut name = words.join("_").to_ascii_lowercase();
+        if STATEMENTS.contains(&name.as_str()) || types::quote::name_if_needed(&name) != name {
+            name.insert(0, '_');
+        }
+        while let Some(count) = counts.get_mut(&name) {
+            *count += 1;
+            name = format!("{name}_{count}");
+        }
+        counts.insert(name.clone(), 0);
+        out.push(name);
+    }
+    out
+}
+
 /// Whether the first row names a table's columns. Names in another order are an error: read by position they would put
 /// values into the wrong columns.
 pub fn names_columns(first: &[Cell], schema: &Schema, path: &str) -> Result<bool> {

@@ -19,7 +19,7 @@ mod split;
 
 pub use columns::{BadValue, Fields};
 pub use dialect::{Dialect, Forms, Pattern};
-pub use faults::{Lines, Place, bad_value, shown, value_cause};
+pub use faults::{Lines, Place, Rejected, bad_value, shown, value_cause};
 pub use given::{Given, Packing, boolean, invalid, typed};
 pub use guess::{Guess, Order};
 pub use reader::{TextFiles, range_bytes, text_begin};

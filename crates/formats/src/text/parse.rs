@@ -14,10 +14,11 @@ use types::{Result, SqlState};
 use vector::Batch;
 
 use super::columns::{BadValue, Fields};
-use super::faults::{Place, bad_value, fault_cause, value_cause};
+use super::faults::{Place, Rejected, bad_value, fault_cause, kind_of, value_cause};
 use super::header::{other_names, same_names};
 use super::reader::{LINE_END_BYTES, TextFiles};
 use super::split::{Fault, Records, Span};
+use crate::rejects::{RejectKind, Rejecting};
 
 /// A stretch of a file in memory.
 pub struct Stretch<'a> {
@@ -189,15 +190,51 @@ impl TextFiles {
             Err(fault) => fault,
         };
         let Some(rejects) = &self.rejects else { return Err(fault) };
-        let (column, cause, _) =
-            fault_cause(stretch.data, fault, stretch.closed, &self.fields, &self.dialect);
-        let text = self.text_of(stretch, begin);
-        let at = stretch.base + fault.place() as u64;
-        stretch.place.reject(rejects, at, column.as_deref(), text, cause);
+        self.note_fault(stretch, (rejects, fault), begin, &out[first..]);
         if !matches!(fault, Fault::Fields { .. } | Fault::Long { .. }) {
             walk.resume(fault.place());
         }
         Ok(Outcome::Rejected)
+    }
+
+    /// Notes a record that is left out; of one with another number of values than there are columns, each that is missing
+    /// or too many.
+    #[cold]
+    fn note_fault(
+        &self,
+        stretch: &Stretch<'_>,
+        (rejects, fault): (&Rejecting, Fault),
+        begin: usize,
+        spans: &[Span],
+    ) {
+        let (column, cause, _) =
+            fault_cause(stretch.data, fault, stretch.closed, &self.fields, &self.dialect);
+        let text = self.text_of(stretch, begin);
+        let line = begin + stretch.data[begin..].iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
+        let note = |at: usize, column: Option<(usize, Option<&str>)>| {
+            let (at, line_at) = (stretch.base + at as u64, stretch.base + line as u64);
+            let kind = kind_of(fault, self.fields.len());
+            stretch.place.reject(rejects, Rejected { at, line_at, column, kind, text, cause: cause.clone() });
+        };
+        match fault {
+            Fault::Fields { found, .. } if found < self.fields.len() => {
+                let end = line + text.strip_suffix(b"\r").unwrap_or(text).len();
+                for (missing, field) in self.fields.iter().enumerate().skip(found) {
+                    note(end, Some((missing, Some(&field.name))));
+                }
+            }
+            Fault::Fields { .. } => {
+                for (number, span) in spans.iter().enumerate().skip(self.fields.len()) {
+                    note(span.start().saturating_sub(1), Some((number, None)));
+                }
+            }
+            Fault::StrayQuote { at, field }
+            | Fault::AfterQuote { at, field }
+            | Fault::Unclosed { at, field } => {
+                note(at, Some((field, column.as_deref())));
+            }
+            Fault::Long { at, .. } => note(at, None),
+        }
     }
 
     /// What is wrong with a record that has more bytes than it may have, its line end left out.
@@ -301,7 +338,9 @@ impl TextFiles {
                 data[..span.start()].iter().rposition(|b| *b == self.dialect.newline).map_or(0, |at| at + 1);
             let at = stretch.base + span.start() as u64;
             let text = self.text_of(stretch, line);
-            stretch.place.reject(rejects, at, Some(&field(*slot).name), text, cause);
+            let column = Some((self.slots[*slot], Some(field(*slot).name.as_str())));
+            let (kind, line_at) = (RejectKind::Cast, stretch.base + line as u64);
+            stretch.place.reject(rejects, Rejected { at, line_at, column, kind, text, cause });
         }
         let rows: Vec<u32> = (0..rows as u32).filter(|row| keep[*row as usize]).collect();
         Ok(batch.gather(&rows))

@@ -188,7 +188,7 @@ impl TextFiles {
     fn count(&self, file: &TextFile, range: u64, quote: u8) -> Result<u8> {
         let mut bytes = Vec::new();
         file.input.append(file.scan_from(range), file.scan_from(range + 1), &mut bytes)?;
-        let parity = if memchr::memchr_iter(quote, &bytes).count() % 2 == 0 { EVEN } else { ODD };
+        let parity = if memchr::memchr_iter(quote, &bytes).count().is_multiple_of(2) { EVEN } else { ODD };
         file.within[range as usize].store(parity, Ordering::Relaxed);
         Ok(parity)
     }

@@ -1,19 +1,40 @@
 //! What sniffing found, as a row: the answer of `sniff_csv`.
+//!
+//! Called for the table function, which is bound before anything is read. The row's `prompt` is a call of `read_csv`
+//! that needs no sniffing; a test runs it and compares.
 
 use plan::FileFormat;
+use plan::file::TextOptions;
 use types::quote;
 use types::{Field, Result, Schema, Type, Value};
+
+use types::nested::encoding::{list_of, struct_of};
 
 use super::given::Given;
 use super::sniff::{Described, look};
 use crate::Environment;
 use crate::input::check_packing;
 
+/// What `columns` holds of each column: its name, and its type in the words that `columns => ...` takes.
+fn column_type() -> Result<Type> {
+    Type::structure(vec![("name".to_owned(), Type::Text), ("type".to_owned(), Type::Text)])
+}
+
+/// The value of `columns` in the report.
+fn found_columns(fields: &[Field], name: &dyn Fn(Type) -> String) -> Result<Value> {
+    let one = column_type()?;
+    let found: Vec<Value> = fields
+        .iter()
+        .filter_map(|f| struct_of(&[Value::text(&f.name), Value::text(&name(f.ty))], one))
+        .collect();
+    Ok(list_of(&found, one))
+}
+
 /// The columns of the report, called as DuckDB calls those that it has.
-fn columns() -> Schema {
+fn columns() -> Result<Schema> {
     let text = |name: &str| Field::new(name, Type::Text, true);
     let number = |name: &str| Field::new(name, Type::BigInt, true);
-    Schema::new(vec![
+    Ok(Schema::new(vec![
         text("delimiter"),
         text("quote"),
         text("escape"),
@@ -21,14 +42,14 @@ fn columns() -> Schema {
         text("comment"),
         number("skiprows"),
         Field::new("hasheader", Type::Boolean, true),
-        text("columns"),
+        Field::new("columns", Type::list(column_type()?)?, true),
         text("dateformat"),
         text("timestampformat"),
         text("userarguments"),
         number("sampledrows"),
         text("notes"),
         text("prompt"),
-    ])
+    ]))
 }
 
 fn character(byte: u8) -> String {
@@ -55,16 +76,8 @@ pub fn report(
     let list: Vec<String> =
         fields.iter().map(|f| format!("{}: '{}'", quote::text(&f.name), name(f.ty))).collect();
     let list = format!("{{{}}}", list.join(", "));
-    let form = |wanted: &[Type]| {
-        let mut forms: Vec<&String> = fields
-            .iter()
-            .zip(&options.formats)
-            .filter(|(f, _)| wanted.contains(&f.ty))
-            .filter_map(|(_, o)| o.as_ref())
-            .collect();
-        forms.dedup();
-        forms
-    };
+    let found = found_columns(fields, &name)?;
+    let form = |wanted: &[Type]| date_forms(&schema, &options, wanted);
     let (dates, stamps) = (form(&[Type::Date]), form(&[Type::Timestamp, Type::TimestampTz]));
     let newline = if options.newline == b'\r' { "\\r" } else { "\\n" };
     let mut call = vec![quote::text(pattern)];
@@ -88,27 +101,7 @@ pub fn report(
         call.extend(dates.first().map(|form| format!("dateformat => {}", quote::text(form))));
         call.extend(stamps.first().map(|form| format!("timestampformat => {}", quote::text(form))));
     }
-    let kept = [
-        "null",
-        "nullstr",
-        "decimal_separator",
-        "decimal",
-        "thousands",
-        "null_padding",
-        "strict",
-        "strict_mode",
-        "ignore_errors",
-        "encoding",
-        "compression",
-        "max_line_size",
-        "maximum_line_size",
-        "buffer_size",
-        "parallel",
-    ];
-    let said = given.said.iter().filter(|(name, _)| kept.contains(&name.as_str()));
-    call.extend(said.map(|(name, value)| {
-        format!("{} => {}", if name == "null" { "nullstr" } else { name }, quote::text(value))
-    }));
+    call.extend(kept_options(&given));
     for name in &uncertain {
         notes.push(format!(
             "the dates in {} have day or month first: say dateformat => '%d/%m/%Y' or the like",
@@ -134,7 +127,7 @@ pub fn report(
         text(&character(options.comment)),
         count(options.skip),
         Value::Bool(options.header == Some(true)),
-        text(&list),
+        found,
         maybe(&dates),
         maybe(&stamps),
         text(&said.join(", ")),
@@ -142,5 +135,43 @@ pub fn report(
         text(&notes.join("; ")),
         text(&format!("SELECT * FROM read_csv({});", call.join(", "))),
     ];
-    Ok((columns(), vec![row]))
+    Ok((columns()?, vec![row]))
+}
+
+/// Options of the user that hold for the call that reads without looking again.
+fn kept_options(given: &Given) -> Vec<String> {
+    let kept = [
+        "null",
+        "nullstr",
+        "decimal_separator",
+        "decimal",
+        "thousands",
+        "null_padding",
+        "strict",
+        "strict_mode",
+        "ignore_errors",
+        "encoding",
+        "compression",
+        "max_line_size",
+        "maximum_line_size",
+        "buffer_size",
+        "parallel",
+    ];
+    let said = given.said.iter().filter(|(name, _)| kept.contains(&name.as_str()));
+    said.map(|(name, value)| {
+        format!("{} => {}", if name == "null" { "nullstr" } else { name }, quote::text(value))
+    })
+    .collect()
+}
+
+/// The forms of dates of columns of these types.
+fn date_forms<'o>(schema: &Schema, options: &'o TextOptions, wanted: &[Type]) -> Vec<&'o String> {
+    let fields = schema.fields().iter();
+    let mut forms: Vec<&String> = fields
+        .zip(&options.formats)
+        .filter(|(f, _)| wanted.contains(&f.ty))
+        .filter_map(|(_, o)| o.as_ref())
+        .collect();
+    forms.dedup();
+    forms
 }

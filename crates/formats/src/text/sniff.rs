@@ -6,16 +6,16 @@
 
 use plan::FileFormat;
 use plan::file::{JsonRecords, RECORD_BYTES_MAX, TextOptions};
-use types::{Error, Field, Result, Schema, SqlState, Type};
+use types::{Error, Field, Result, Schema, SqlState, Type, cast};
 
 use super::dialect::{Dialect, Pattern, dialect_of};
 use super::given::Given;
-use super::guess::{Guess, Order, order_of};
+use super::guess::{self, Guess, Order, order_of};
 use super::header::{
     distinct, header_names, is_header, like_a_name, names, names_columns, one_header, other_names, same_names,
 };
 use super::reader::records_begin;
-use super::sample::{Cell, Sample, places};
+use super::sample::{Cell, Cut, Sample, places};
 use crate::Environment;
 use crate::input::Input;
 
@@ -225,8 +225,83 @@ pub fn look(
         _ => tbl.then_some(b'|'),
     };
     let delimiter = given.delimiter.or(by_name);
-    let mut options = TextOptions {
-        delimiter: delimiter.unwrap_or(b','),
+    let mut options = options_said(given, delimiter.unwrap_or(b','), quote);
+    for format in [&given.date_format, &given.timestamp_format].into_iter().flatten() {
+        Pattern::new(format)?;
+    }
+    if let (true, Some(schema)) = (given.no_sniffing, schema) {
+        options.header.get_or_insert(false);
+        options.formats = given_formats(schema, given);
+        let schema = nullable(schema);
+        return Ok(Described { schema, options, records: 0, uncertain: vec![] });
+    }
+    let inputs = samples(environment, paths, given, &options)?;
+    let Some((first_input, first_sample)) = inputs.first() else {
+        options.header.get_or_insert(false);
+        return match schema {
+            Some(schema) => Ok(Described { schema: nullable(schema), options, records: 0, uncertain: vec![] }),
+            None => Err(Error::new(
+                SqlState::BadCopyFormat,
+                format!("\"{}\" is empty: it has no columns", paths.first().map_or("", String::as_str)),
+            )
+            .with_hint("create the table with its columns, then COPY into it; or name them: columns => {'a': 'BIGINT'}")),
+        };
+    };
+    if given.newline.is_none() && memchr::memchr(b'\n', &first_sample.data).is_none() {
+        let old =
+            memchr::memchr(b'\r', &first_sample.data).is_some_and(|at| at + 1 < first_sample.data.len());
+        options.newline = if old { b'\r' } else { b'\n' };
+    }
+    check_is_text(first_input, first_sample)?;
+    let known = Known {
+        dialect: dialect_of(format, &options),
+        delimiter: delimiter.is_some(),
+        quote: given.quote.is_some() || tbl,
+        escape: given.escape.is_some(),
+    };
+    let limit = given.sample.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let mut cut = first_records(first_sample, &known, schema.map(Schema::len), limit, &mut options);
+    if given.skip.is_none() && !tbl {
+        skip_preamble(first_sample, &mut cut, given, &mut options);
+    }
+    let dialect = dialect_of(format, &options);
+    let (rows, sound) = (cut.rows, cut.faults == 0);
+    let Some((first, rest)) = rows.split_first() else {
+        if let Some(schema) = schema {
+            // The columns are known; what is wrong with the record is said, with its place, when it is read.
+            options.header = Some(given.header == Some(true));
+            return Ok(Described { schema: nullable(schema), options, records: 0, uncertain: vec![] });
+        }
+        let message = format!("the first record of \"{}\" cannot be read", first_input.path);
+        return Err(Error::new(SqlState::BadCopyFormat, message)
+            .with_detail(if sound { "it has no end" } else { "its quotes do not match" })
+            .with_hint("if the file does not use quotes, say so: quote => ''; or read it as well as can be: strict => false"));
+    };
+    let width = first_width(&rows, first, &options, &first_input.path)?;
+    let mut columns = Columns::new(width, &options);
+    columns.add(rest);
+    let others = look_on(&inputs, dialect, given, limit, &options, &mut columns)?;
+    let heads = Heads { path: &inputs[0].0.path, first, rest, others: &others };
+    let header = heads.header(given, schema, tbl, &columns.guesses)?;
+    options.header = Some(header);
+    if header {
+        options.header_names = heads.names(given, schema)?.into();
+    } else {
+        heads.check_there_is_none(given, tbl, &columns)?;
+        columns.add(&rows[..1]);
+        others.iter().for_each(|(_, row)| columns.add(std::slice::from_ref(row)));
+    }
+    let order = order_of(columns.guesses.iter());
+    if let Some(schema) = schema {
+        return Ok(of_schema(schema, given, &columns, order, options));
+    }
+    of_guesses(&rows, header, given, &columns, order, options)
+}
+
+/// What the user said, and what holds where nothing is said; what is looked for is not settled yet.
+fn options_said(given: &Given, delimiter: u8, quote: u8) -> TextOptions {
+    TextOptions {
+        delimiter,
         quote,
         escape: given.escape.unwrap_or(quote),
         newline: given.newline.unwrap_or(b'\n'),
@@ -248,16 +323,16 @@ pub fn look(
         json_records: JsonRecords::Found,
         encoding: given.encoding,
         rejects: given.ignore_errors.then(plan::Rejects::ignored),
-    };
-    for format in [&given.date_format, &given.timestamp_format].into_iter().flatten() {
-        Pattern::new(format)?;
     }
-    if let (true, Some(schema)) = (given.no_sniffing, schema) {
-        options.header.get_or_insert(false);
-        options.formats = given_formats(schema, given);
-        let schema = nullable(schema);
-        return Ok(Described { schema, options, records: 0, uncertain: vec![] });
-    }
+}
+
+/// The beginnings of the first files, those left out that have nothing but blanks.
+fn samples(
+    environment: &Environment,
+    paths: &[String],
+    given: &Given,
+    options: &TextOptions,
+) -> Result<Vec<(Input, Sample)>> {
     let mut inputs = Vec::new();
     for path in paths.iter().take(given.files.unwrap_or(FILES)) {
         let input = Input::open_text(environment, path, given.encoding)?;
@@ -267,80 +342,61 @@ pub fn look(
             inputs.push((input, sample));
         }
     }
-    let Some((first_input, first_sample)) = inputs.first_mut() else {
-        options.header.get_or_insert(false);
-        return match schema {
-            Some(schema) => Ok(Described { schema: nullable(schema), options, records: 0, uncertain: vec![] }),
-            None => Err(Error::new(
-                SqlState::BadCopyFormat,
-                format!("\"{}\" is empty: it has no columns", paths.first().map_or("", String::as_str)),
-            )
-            .with_hint("create the table with its columns, then COPY into it; or name them: columns => {'a': 'BIGINT'}")),
-        };
-    };
-    if given.newline.is_none() && memchr::memchr(b'\n', &first_sample.data).is_none() {
-        let old =
-            memchr::memchr(b'\r', &first_sample.data).is_some_and(|at| at + 1 < first_sample.data.len());
-        options.newline = if old { b'\r' } else { b'\n' };
-    }
-    if first_input.length > 0
-        && memchr::memchr(0, &first_sample.data).is_some_and(|_| mostly_zero(&first_sample.data))
-    {
+    Ok(inputs)
+}
+
+fn check_is_text(input: &Input, sample: &Sample) -> Result<()> {
+    if input.length > 0 && memchr::memchr(0, &sample.data).is_some_and(|_| mostly_zero(&sample.data)) {
         return Err(Error::new(
             SqlState::BadCopyFormat,
-            format!("\"{}\" is no text: it is full of zero bytes", first_input.path),
+            format!("\"{}\" is no text: it is full of zero bytes", input.path),
         )
         .with_hint("if it is UTF-16, say so: encoding => 'utf-16le' or 'utf-16be' in read_csv"));
     }
-    let known = Known {
-        dialect: dialect_of(format, &options),
-        delimiter: delimiter.is_some(),
-        quote: given.quote.is_some() || tbl,
-        escape: given.escape.is_some(),
-    };
-    let limit = given.sample.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-    let mut dialect = find_dialect(first_sample, &known, schema.map(Schema::len));
-    let mut cut = first_sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
-    if let (true, false, Some(plain)) =
-        (cut.faults > 0, known.quote, without_quotes(first_sample, &known, dialect))
+    Ok(())
+}
+
+/// The first file's records in the dialect that fits best, which the options have from now on.
+fn first_records(
+    sample: &Sample,
+    known: &Known,
+    columns: Option<usize>,
+    limit: usize,
+    options: &mut TextOptions,
+) -> Cut {
+    let mut dialect = find_dialect(sample, known, columns);
+    let mut cut = sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
+    if let (true, false, Some(plain)) = (cut.faults > 0, known.quote, without_quotes(sample, known, dialect))
     {
         dialect = plain;
-        cut = first_sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
+        cut = sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
     }
     options.delimiter = dialect.delimiter;
     options.quote = dialect.quote.unwrap_or(0);
     options.escape = dialect.escape.unwrap_or(options.quote);
-    if given.skip.is_none() && !tbl {
-        let width = common_width(&cut.rows[..cut.rows.len().min(DIALECT_RECORDS)]);
-        let before = preamble(&cut.rows, width, given.header != Some(false));
-        if before > 0 {
-            let begin = cut.begins[before];
-            let data = &first_sample.data;
-            options.skip = memchr::memchr_iter(dialect.newline, &data[..begin]).count() as u64;
-            let remarks =
-                cut.rows[..before].iter().all(|r| matches!(&r[0], Some(text) if text.starts_with('#')));
-            let begins_so =
-                |row: &Vec<Cell>| row.len() == width && matches!(&row[0], Some(t) if t.starts_with('#'));
-            if remarks && given.comment.is_none() && !cut.rows[before..].iter().any(begins_so) {
-                // Remarks may go on in the midst of the file.
-                options.comment = b'#';
-            }
-            cut.rows.drain(..before);
-        }
+    cut
+}
+
+/// Takes lines before the table out of the records; they are skipped, or are remarks.
+fn skip_preamble(sample: &Sample, cut: &mut Cut, given: &Given, options: &mut TextOptions) {
+    let width = common_width(&cut.rows[..cut.rows.len().min(DIALECT_RECORDS)]);
+    let before = preamble(&cut.rows, width, given.header != Some(false));
+    if before == 0 {
+        return;
     }
-    let dialect = dialect_of(format, &options);
-    let (rows, sound) = (cut.rows, cut.faults == 0);
-    let Some((first, rest)) = rows.split_first() else {
-        if let Some(schema) = schema {
-            // The columns are known; what is wrong with the record is said, with its place, when it is read.
-            options.header = Some(given.header == Some(true));
-            return Ok(Described { schema: nullable(schema), options, records: 0, uncertain: vec![] });
-        }
-        let message = format!("the first record of \"{}\" cannot be read", first_input.path);
-        return Err(Error::new(SqlState::BadCopyFormat, message)
-            .with_detail(if sound { "it has no end" } else { "its quotes do not match" })
-            .with_hint("if the file does not use quotes, say so: quote => ''; or read it as well as can be: strict => false"));
-    };
+    let begin = cut.begins[before];
+    options.skip = memchr::memchr_iter(options.newline, &sample.data[..begin]).count() as u64;
+    let remarks = cut.rows[..before].iter().all(|r| matches!(&r[0], Some(text) if text.starts_with('#')));
+    let begins_so = |row: &Vec<Cell>| row.len() == width && matches!(&row[0], Some(t) if t.starts_with('#'));
+    if remarks && given.comment.is_none() && !cut.rows[before..].iter().any(begins_so) {
+        // Remarks may go on in the midst of the file.
+        options.comment = b'#';
+    }
+    cut.rows.drain(..before);
+}
+
+/// How many columns the first record says that there are.
+fn first_width(rows: &[Vec<Cell>], first: &[Cell], options: &TextOptions, path: &str) -> Result<usize> {
     // Records without a fault may be wider than the first one, which then is a short record rather than the measure.
     let width = match options.null_padding {
         true => rows.iter().map(Vec::len).max().unwrap_or(first.len()),
@@ -349,29 +405,54 @@ pub fn look(
     if width > COLUMNS_MAX {
         return Err(Error::new(
             SqlState::BadCopyFormat,
-            format!("the first record of \"{}\" has {width} values", first_input.path),
+            format!("the first record of \"{path}\" has {width} values"),
         )
         .with_detail(format!("A text file may have {COLUMNS_MAX} columns."))
         .with_hint("if the file has another delimiter, say so: DELIMITER ';'"));
     }
-    let mut guesses = vec![Guess::NEW; width];
-    let mut records = 0;
-    let numbers = options.clone();
-    let mut merge = |guesses: &mut [Guess], rows: &[Vec<Cell>]| {
-        for row in rows.iter().filter(|r| r.len() == width || (numbers.null_padding && r.len() < width)) {
-            records += 1;
+    Ok(width)
+}
+
+/// What the columns' types may be, by the records seen so far.
+struct Columns {
+    guesses: Vec<Guess>,
+    /// Records seen.
+    records: usize,
+    /// The form of numbers, and whether short records count.
+    options: TextOptions,
+}
+
+impl Columns {
+    fn new(width: usize, options: &TextOptions) -> Self {
+        Columns { guesses: vec![Guess::NEW; width], records: 0, options: options.clone() }
+    }
+
+    fn add(&mut self, rows: &[Vec<Cell>]) {
+        let Columns { guesses, records, options } = self;
+        let width = guesses.len();
+        for row in rows.iter().filter(|r| r.len() == width || (options.null_padding && r.len() < width)) {
+            *records += 1;
             for (guess, cell) in guesses.iter_mut().zip(row) {
                 if let Some(text) = cell {
-                    match dialect_number(&numbers, text) {
+                    match dialect_number(options, text) {
                         Some(number) => guess.add(&number),
                         None => guess.add(text),
                     }
                 }
             }
         }
-    };
-    merge(&mut guesses, rest);
-    // The first records of the other files.
+    }
+}
+
+/// Looks at the beginnings of the other files and at places in all of them; gives the others' first records.
+fn look_on<'i>(
+    inputs: &'i [(Input, Sample)],
+    dialect: Dialect,
+    given: &Given,
+    limit: usize,
+    options: &TextOptions,
+    columns: &mut Columns,
+) -> Result<Vec<(&'i str, Vec<Cell>)>> {
     let mut others: Vec<(&str, Vec<Cell>)> = Vec::new();
     for (number, (input, sample)) in inputs.iter().enumerate() {
         if number > 0 {
@@ -385,29 +466,43 @@ pub fn look(
             };
             let sample = behind.as_ref().unwrap_or(sample);
             let mut cut = sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
-            merge(&mut guesses, cut.rows.get(1..).unwrap_or_default());
+            columns.add(cut.rows.get(1..).unwrap_or_default());
             if !cut.rows.is_empty() {
                 others.push((&input.path, cut.rows.swap_remove(0)));
             }
         }
         if given.sample.is_none() {
-            for rows in places(input, dialect, &options.null_texts, width)? {
-                merge(&mut guesses, &rows);
+            for rows in places(input, dialect, &options.null_texts, columns.guesses.len())? {
+                columns.add(&rows);
             }
         }
     }
-    let path = &inputs[0].0.path;
-    let header = match (given.header, schema) {
-        (Some(header), _) => header,
-        (None, Some(schema)) => !tbl && names_columns(first, schema, path)?,
-        (None, None) => !tbl && is_header(first, rest, &guesses),
-    };
-    options.header = Some(header);
-    if let (true, Some(schema)) = (given.header_matches, schema) {
-        let said = header_names(first);
-        let columns: Vec<String> = schema.fields().iter().map(|f| f.name.clone()).collect();
-        if !same_names(&said, &columns) {
-            return Err(Error::new(
+    Ok(others)
+}
+
+/// The records that may be headers, and what stands below that of the first file.
+struct Heads<'a> {
+    path: &'a str,
+    first: &'a [Cell],
+    rest: &'a [Vec<Cell>],
+    /// Paths and first records of the other files.
+    others: &'a [(&'a str, Vec<Cell>)],
+}
+
+impl Heads<'_> {
+    /// Whether there is a header; an error where it has to be that of the table and is not.
+    fn header(&self, given: &Given, schema: Option<&Schema>, tbl: bool, guesses: &[Guess]) -> Result<bool> {
+        let Heads { path, first, rest, .. } = *self;
+        let header = match (given.header, schema) {
+            (Some(header), _) => header,
+            (None, Some(schema)) => !tbl && names_columns(first, schema, path)?,
+            (None, None) => !tbl && is_header(first, rest, guesses),
+        };
+        if let (true, Some(schema)) = (given.header_matches, schema) {
+            let said = header_names(first);
+            let columns: Vec<String> = schema.fields().iter().map(|f| f.name.clone()).collect();
+            if !same_names(&said, &columns) {
+                return Err(Error::new(
                 SqlState::BadCopyFormat,
                 format!(
                     "the header of \"{path}\" is {}, where the columns are {}",
@@ -418,42 +513,74 @@ pub fn look(
             .with_hint(
                 "name the columns in the file's order: COPY t (a, b) FROM ...; HEADER true goes by position",
             ));
+            }
         }
+        Ok(header)
     }
-    if header && given.names.is_empty() {
-        let said = header_names(first);
-        for (other, row) in &others {
+
+    /// The header's names, where the columns go by them: the same in every file.
+    fn names(&self, given: &Given, schema: Option<&Schema>) -> Result<Vec<String>> {
+        if !given.names.is_empty() {
+            return Ok(vec![]);
+        }
+        let said = header_names(self.first);
+        for (other, row) in self.others {
             let theirs = header_names(row);
             if !same_names(&said, &theirs) {
-                return Err(other_names(path, &said, other, &theirs, schema.is_some()));
+                return Err(other_names(self.path, &said, other, &theirs, schema.is_some()));
             }
         }
-        options.header_names = said.into();
+        Ok(said)
     }
-    if !header {
-        for (other, row) in others.iter().filter(|_| given.header.is_none() && !tbl) {
-            if row.len() == width && row.iter().all(like_a_name) && is_header(row, rest, &guesses) {
-                return Err(one_header(path, other));
-            }
-        }
-        merge(&mut guesses, &rows[..1]);
-        others.iter().for_each(|(_, row)| merge(&mut guesses, std::slice::from_ref(row)));
-    }
-    let order = order_of(guesses.iter());
-    if let Some(schema) = schema {
-        options.formats = given_formats(schema, given);
-        for (at, field) in schema.fields().iter().enumerate() {
-            let slot = &mut options.formats[at];
-            if slot.is_none()
-                && let Some((ty, Some(found))) = guesses.get(at).map(|g| g.ty(order))
-                && (ty == field.ty || (ty == Type::Date && field.ty == Type::Timestamp))
+
+    /// Where the first file has no header, none of the others has one.
+    fn check_there_is_none(&self, given: &Given, tbl: bool, columns: &Columns) -> Result<()> {
+        let Columns { guesses, .. } = columns;
+        for (other, row) in self.others.iter().filter(|_| given.header.is_none() && !tbl) {
+            if row.len() == guesses.len() && row.iter().all(like_a_name) && is_header(row, self.rest, guesses)
             {
-                *slot = Some(found);
+                return Err(one_header(self.path, other));
             }
         }
-        return Ok(Described { schema: nullable(schema), options, records, uncertain: vec![] });
+        Ok(())
     }
-    let mut names = names(header.then_some(first.as_slice()), width);
+}
+
+/// A text whose columns are known: their forms of dates are looked for.
+fn of_schema(
+    schema: &Schema,
+    given: &Given,
+    columns: &Columns,
+    order: Order,
+    mut options: TextOptions,
+) -> Described {
+    options.formats = given_formats(schema, given);
+    for (at, field) in schema.fields().iter().enumerate() {
+        let slot = &mut options.formats[at];
+        if slot.is_none()
+            && let Some((ty, Some(found))) = columns.guesses.get(at).map(|g| g.ty(order))
+            && (ty == field.ty || (ty == Type::Date && field.ty == Type::Timestamp))
+        {
+            *slot = Some(found);
+        }
+    }
+    Described { schema: nullable(schema), options, records: columns.records, uncertain: vec![] }
+}
+
+/// A text whose columns have the names of the header and the types that were guessed or said.
+fn of_guesses(
+    rows: &[Vec<Cell>],
+    header: bool,
+    given: &Given,
+    columns: &Columns,
+    order: Order,
+    mut options: TextOptions,
+) -> Result<Described> {
+    let width = columns.guesses.len();
+    let mut names = match given.normalizes_names && header {
+        true => super::header::normalized(names(header.then_some(rows[0].as_slice()), width)),
+        false => names(header.then_some(rows[0].as_slice()), width),
+    };
     if given.names.len() > width {
         return Err(Error::new(
             SqlState::InvalidParameterValue,
@@ -467,10 +594,14 @@ pub fn look(
     let said = given.types_of(&names)?;
     let mut fields = Vec::with_capacity(width);
     let mut uncertain = Vec::new();
-    for ((name, guess), said) in names.into_iter().zip(&guesses).zip(said) {
+    for ((name, guess), said) in names.into_iter().zip(&columns.guesses).zip(said) {
         let (mut ty, mut form) = guess.ty(order);
         if ty == Type::Text && guess.order() == Some(Order::Unknown) && said.is_none() {
             uncertain.push(name.clone());
+        }
+        if said.is_none() && !given.candidates.is_empty() {
+            let read = |read: &dyn Fn(&str) -> bool| reads(rows, header, fields.len(), read);
+            (ty, form) = candidate(&given.candidates, guess, (ty, form), read);
         }
         options.found.push(said.is_none());
         if given.all_text && said.is_none() {
@@ -480,24 +611,12 @@ pub fn look(
             form = form.filter(|_| said == ty || (ty == Type::Date && said == Type::Timestamp));
             ty = said;
         }
-        // A form that was given holds for every column that has it.
-        if let (Some(given), true) =
-            (&given.date_format, ty == Type::Text && said.is_none() && !given.all_text)
+        if said.is_none()
+            && !given.all_text
+            && ty == Type::Text
+            && let Some(found) = by_given_form(given, |read| reads(rows, header, fields.len(), read))
         {
-            if reads(&rows, header, fields.len(), |text| {
-                Pattern::new(given).is_ok_and(|p| p.date(text).is_some())
-            }) {
-                ty = Type::Date;
-            }
-        }
-        if let (Some(given), true) =
-            (&given.timestamp_format, ty == Type::Text && said.is_none() && !given.all_text)
-        {
-            if reads(&rows, header, fields.len(), |text| {
-                Pattern::new(given).is_ok_and(|p| p.timestamp(text, types::Zone::Utc).is_some())
-            }) {
-                ty = Type::Timestamp;
-            }
+            ty = found;
         }
         options.formats.push(match ty {
             Type::Date => given.date_format.clone().or(form),
@@ -506,7 +625,42 @@ pub fn look(
         });
         fields.push(Field::new(name, ty, true));
     }
-    Ok(Described { schema: Schema::new(fields), options, records, uncertain })
+    Ok(Described { schema: Schema::new(fields), options, records: columns.records, uncertain })
+}
+
+/// The candidate that a column is found to have, and the form of its dates: the simplest that all values are read as.
+fn candidate(
+    candidates: &[Type],
+    guess: &Guess,
+    (found, form): (Type, Option<String>),
+    reads: impl Fn(&dyn Fn(&str) -> bool) -> bool,
+) -> (Type, Option<String>) {
+    let like_found = |ty: &Type| *ty == found || (ty.is_decimal() && found.is_decimal());
+    let mut ordered: Vec<Type> = candidates.to_vec();
+    ordered.sort_by_key(|ty| guess::rank(*ty));
+    for ty in ordered {
+        if like_found(&ty) && form.is_some() {
+            return (ty, form);
+        }
+        let fits =
+            guess.may_be(ty) && reads(&|text| guess::fits(text, ty) && cast::parse_text(text, ty).is_ok());
+        if fits {
+            return (ty, None);
+        }
+    }
+    (Type::Text, None)
+}
+
+/// A form that was given holds for every column that has it: the type of a column that it reads.
+fn by_given_form(given: &Given, reads: impl Fn(&dyn Fn(&str) -> bool) -> bool) -> Option<Type> {
+    let date = |form: &String| reads(&|text| Pattern::new(form).is_ok_and(|p| p.date(text).is_some()));
+    let timestamp = |form: &String| {
+        reads(&|text| Pattern::new(form).is_ok_and(|p| p.timestamp(text, types::Zone::Utc).is_some()))
+    };
+    if given.date_format.as_ref().is_some_and(date) {
+        return Some(Type::Date);
+    }
+    given.timestamp_format.as_ref().is_some_and(timestamp).then_some(Type::Timestamp)
 }
 
 /// Whether all values of a column in the sample are read, and there are any.

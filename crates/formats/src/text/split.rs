@@ -36,7 +36,7 @@ impl Span {
     }
     /// The field's bytes as they stand in the file, between the quotes.
     #[inline]
-    pub fn bytes<'a>(self, data: &'a [u8]) -> &'a [u8] {
+    pub fn bytes(self, data: &[u8]) -> &[u8] {
         &data[self.start as usize..self.start as usize + (self.length & LENGTH) as usize]
     }
     /// Offset of the first byte in the data.

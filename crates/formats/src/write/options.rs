@@ -10,14 +10,20 @@ use std::path::Path;
 use types::{Error, Result, Schema, SqlState, Zone, zone};
 
 use super::WriteFormat;
+use super::field_ids::FieldIds;
 
 /// How the bytes are made smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
+    /// Bytes as they are.
     None,
+    /// gzip; of a Parquet file its pages.
     Gzip,
+    /// Zstandard.
     Zstd,
+    /// Snappy, of a Parquet file's pages.
     Snappy,
+    /// LZ4.
     Lz4,
 }
 
@@ -34,10 +40,24 @@ pub enum Existing {
     ReplaceAll,
 }
 
+/// What COPY TO gives back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Returned {
+    /// The number of rows, in the command's tag.
+    #[default]
+    Count,
+    /// RETURN_FILES: that number and the files.
+    Files,
+    /// RETURN_STATS: a row for each file, with what it holds.
+    Facts,
+}
+
 /// FORCE_QUOTE: the columns whose values, but for NULLs, are quoted in any case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForceQuote {
+    /// The columns of these names.
     Columns(Vec<String>),
+    /// All columns.
     All,
 }
 
@@ -66,8 +86,26 @@ pub struct WriteOptions {
     pub second_version: bool,
     /// Columns whose values name the folders that rows are written to; they are not in the files.
     pub partition_by: Vec<String>,
+    /// Whether the columns of `partition_by` are in the files too.
+    pub writes_partition_columns: bool,
     /// What becomes of the files of a folder that is there already.
     pub existing: Existing,
+    /// Rows of one file of a folder, in row groups of `group_rows`; `None`: as many as there are.
+    pub file_groups: Option<usize>,
+    /// Bytes of the rows of one file of a folder, before they are coded, about; `None`: as many as there are.
+    pub file_bytes: Option<u64>,
+    /// Numbers of a Parquet file's columns.
+    pub field_ids: FieldIds,
+    /// What the statement gives back.
+    pub returned: Returned,
+    /// Names of a folder's files, with `{i}` for their number and `{uuid}` for one that no other file has.
+    pub file_names: String,
+    /// What the names of a folder's files end in, without the point; the format's own unless it is said.
+    pub file_extension: Option<String>,
+    /// A folder is written, of as many files as there are writers: one.
+    pub file_by_writer: bool,
+    /// Whether a result without rows makes a file.
+    pub writes_empty: bool,
     /// Bytes of rows that are encoded together, about, at most; a row group of Parquet has no more.
     pub piece_bytes: usize,
     /// Bytes of rows that wait for their partition's file, about, at most.
@@ -75,6 +113,9 @@ pub struct WriteOptions {
     /// In which text shows instants: the session's.
     pub time_zone: Zone,
 }
+
+/// The names of files unless the user says otherwise.
+pub(super) const FILE_NAMES: &str = "data_{i}";
 
 /// Rows of a row group unless the user says otherwise: some megabytes, and enough groups for all workers.
 const GROUP_ROWS: usize = 122_880;
@@ -85,7 +126,7 @@ const WAITING_BYTES: usize = 1 << 30;
 
 /// The options that are accepted, the name under which each is one with others, and of which formats: all, text with
 /// delimiters, text, Parquet. Held against the writers by `crates/conformance/tests/writer_options.rs`.
-pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 21] = [
+pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 32] = [
     ("format", "format", &ALL),
     ("compression", "compression", &ALL),
     ("codec", "compression", &ALL),
@@ -93,6 +134,15 @@ pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 21] = [
     ("overwrite", "overwrite", &ALL),
     ("overwrite_or_ignore", "overwrite_or_ignore", &ALL),
     ("append", "append", &ALL),
+    ("write_partition_columns", "write_partition_columns", &ALL),
+    ("write_empty_file", "write_empty_file", &ALL),
+    ("file_size_bytes", "file_size_bytes", &ALL),
+    ("per_thread_output", "per_thread_output", &ALL),
+    ("filename_pattern", "filename_pattern", &ALL),
+    ("file_extension", "file_extension", &ALL),
+    ("return_files", "return_files", &ALL),
+    ("return_stats", "return_stats", &[WriteFormat::Parquet]),
+    ("array", "array", &JSON),
     ("encoding", "encoding", &TEXT),
     // Dates and moments are texts before they come here, as these options say.
     ("dateformat", "dateformat", &TEXT),
@@ -107,9 +157,12 @@ pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 21] = [
     ("escape", "escape", &[WriteFormat::Csv]),
     ("force_quote", "force_quote", &[WriteFormat::Csv]),
     ("row_group_size", "row_group_size", &[WriteFormat::Parquet]),
+    ("row_groups_per_file", "row_groups_per_file", &[WriteFormat::Parquet]),
+    ("field_ids", "field_ids", &[WriteFormat::Parquet]),
     ("parquet_version", "parquet_version", &[WriteFormat::Parquet]),
 ];
 
+const JSON: [WriteFormat; 2] = [WriteFormat::Json, WriteFormat::Ndjson];
 const DELIMITED: [WriteFormat; 2] = [WriteFormat::Csv, WriteFormat::Tsv];
 const TEXT: [WriteFormat; 4] = [WriteFormat::Csv, WriteFormat::Tsv, WriteFormat::Json, WriteFormat::Ndjson];
 const ALL: [WriteFormat; 6] = [
@@ -121,28 +174,33 @@ const ALL: [WriteFormat; 6] = [
     WriteFormat::Parquet,
 ];
 
+/// Options about the files and folders that are written.
+const FOLDER: [&str; 13] = [
+    "per_thread_output",
+    "filename_pattern",
+    "file_extension",
+    "return_files",
+    "return_stats",
+    "partition_by",
+    "write_partition_columns",
+    "write_empty_file",
+    "row_groups_per_file",
+    "file_size_bytes",
+    "overwrite",
+    "overwrite_or_ignore",
+    "append",
+];
+
 /// Options that take several values.
-const LISTS: [&str; 2] = ["partition_by", "force_quote"];
+const LISTS: [&str; 3] = ["partition_by", "force_quote", "field_ids"];
 
 /// Options that writers elsewhere have, and what does it here.
-const ELSEWHERE: [(&str, &str); 14] = [
-    ("array", "FORMAT json writes an array, FORMAT ndjson an object a line"),
+const ELSEWHERE: [(&str, &str); 5] = [
     ("compression_level", "COMPRESSION alone says how a file is packed"),
-    ("field_ids", "columns of Parquet go by their names"),
-    ("file_extension", "name the files by the path; those of partitions have the format's extension"),
-    ("file_size_bytes", "one file is written, or with PARTITION_BY a folder of files"),
-    ("filename_pattern", "files of partitions have names of their own"),
     ("hive_file_pattern", "folders of partitions are named column=value"),
-    ("per_thread_output", "one file is written, or with PARTITION_BY a folder of files"),
     ("preserve_order", "rows are written in the query's order"),
     ("row_group_size_bytes", "ROW_GROUP_SIZE is a number of rows"),
-    ("row_groups_per_file", "one file is written, or with PARTITION_BY a folder of files"),
     ("use_tmp_file", "a file appears when it is whole, always"),
-    ("write_empty_file", "a query without rows writes a file without rows"),
-    (
-        "write_partition_columns",
-        "PARTITION_BY columns are in the folders' names; repeat one in the query: SELECT *, day AS day_",
-    ),
 ];
 
 /// An error where an option is none of the format's, or is given twice.
@@ -161,8 +219,8 @@ fn check(options: &[(String, String)], format: WriteFormat) -> Result<()> {
             return Err(Error::new(SqlState::InvalidParameterValue, format!("option \"{name}\" is not known"))
                 .with_hint(match near {
                     Some(near) => format!("did you mean \"{near}\"?"),
-                    None => "the options are format, compression, partition_by, overwrite, overwrite_or_ignore, append; \
-                             for text header, delimiter, null, dateformat, timestampformat; for CSV quote, escape, force_quote; for Parquet row_group_size, parquet_version"
+                    None => "the options are format, compression, partition_by, order_by, write_partition_columns, file_size_bytes, write_empty_file, \
+                             overwrite, overwrite_or_ignore, append; for JSON array; for text header, delimiter, null, dateformat, timestampformat; for CSV quote, escape, force_quote; for Parquet row_group_size, row_groups_per_file, parquet_version"
                         .to_owned(),
                 }));
         };
@@ -205,7 +263,16 @@ impl WriteOptions {
             group_rows: GROUP_ROWS,
             second_version: false,
             partition_by: vec![],
+            writes_partition_columns: false,
             existing: Existing::Refuse,
+            file_groups: None,
+            file_bytes: None,
+            field_ids: FieldIds::None,
+            returned: Returned::Count,
+            file_names: FILE_NAMES.to_owned(),
+            file_extension: None,
+            file_by_writer: false,
+            writes_empty: true,
             piece_bytes: PIECE_BYTES,
             waiting_bytes: WAITING_BYTES,
             time_zone: zone::current(),
@@ -275,21 +342,11 @@ impl WriteOptions {
                         _ => return Err(invalid(name, value, "v1, which every reader knows, or v2")),
                     };
                 }
-                "partition_by" => out.partition_by.push(value.clone()),
-                "overwrite" | "overwrite_or_ignore" | "append" => {
-                    let wanted = match name.as_str() {
-                        "overwrite" => Existing::ReplaceAll,
-                        "append" => Existing::Append,
-                        _ => Existing::ReplaceWritten,
-                    };
-                    if boolean(name, value)? {
-                        if out.existing != Existing::Refuse && out.existing != wanted {
-                            let message = "APPEND, OVERWRITE and OVERWRITE_OR_IGNORE exclude each other";
-                            return Err(Error::new(SqlState::InvalidParameterValue, message));
-                        }
-                        out.existing = wanted;
-                    }
+                "field_ids" => out.field_ids.add(value)?,
+                "array" => {
+                    out.format = if boolean(name, value)? { WriteFormat::Json } else { WriteFormat::Ndjson };
                 }
+                name if FOLDER.contains(&name) => out.folder_option(name, value)?,
                 "encoding" => {
                     if !["utf8", "utf-8"].contains(&value.to_ascii_lowercase().as_str()) {
                         return Err(invalid(name, value, "UTF8, in which all texts are written"));
@@ -300,12 +357,89 @@ impl WriteOptions {
             }
         }
         out.check_quotes(escape)?;
-        if out.existing == Existing::Append && out.partition_by.is_empty() {
+        if out.writes_partition_columns && out.partition_by.is_empty() {
+            let message = "WRITE_PARTITION_COLUMNS needs PARTITION_BY";
+            return Err(Error::new(SqlState::InvalidParameterValue, message)
+                .with_hint("without partitions every column is in the file"));
+        }
+        if out.existing == Existing::Append && !out.is_folder() {
             let message = "APPEND needs PARTITION_BY: rows are added as files of a folder";
             return Err(Error::new(SqlState::InvalidParameterValue, message)
                 .with_hint("name the columns: PARTITION_BY (day); or write a new file beside the old one"));
         }
+        if !out.is_folder() && (out.file_names != FILE_NAMES || out.file_extension.is_some()) {
+            let message = "FILENAME_PATTERN and FILE_EXTENSION are for the files of a folder";
+            return Err(Error::new(SqlState::InvalidParameterValue, message)
+                .with_hint("one file has the name of its path; PARTITION_BY, FILE_SIZE_BYTES and PER_THREAD_OUTPUT write folders"));
+        }
+        if !out.writes_empty && out.is_folder() {
+            let message = "WRITE_EMPTY_FILE false is for one file, not for a folder";
+            return Err(Error::new(SqlState::InvalidParameterValue, message)
+                .with_hint("a folder has no file where there are no rows"));
+        }
         Ok(out)
+    }
+
+    /// An option about the files and folders that are written: one of `FOLDER`.
+    fn folder_option(&mut self, name: &str, value: &str) -> Result<()> {
+        match name {
+            "partition_by" => self.partition_by.push(value.to_owned()),
+            "per_thread_output" => self.file_by_writer = boolean(name, value)?,
+            "filename_pattern" => self.file_names = file_names(name, value)?,
+            "file_extension" => {
+                let fits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
+                if !fits || value.starts_with('.') || value.ends_with('.') {
+                    return Err(invalid(name, value, "an extension of letters and digits, such as parquet"));
+                }
+                self.file_extension = Some(value.to_owned());
+            }
+            "return_files" | "return_stats" => {
+                let wanted = if name == "return_files" { Returned::Files } else { Returned::Facts };
+                if boolean(name, value)? {
+                    if self.returned != Returned::Count && self.returned != wanted {
+                        let message = "RETURN_FILES and RETURN_STATS exclude each other";
+                        return Err(Error::new(SqlState::InvalidParameterValue, message)
+                            .with_hint("RETURN_STATS has the files' names, too"));
+                    }
+                    self.returned = wanted;
+                }
+            }
+            "write_partition_columns" => self.writes_partition_columns = boolean(name, value)?,
+            "write_empty_file" => self.writes_empty = boolean(name, value)?,
+            "row_groups_per_file" => {
+                let groups = value.parse().ok().filter(|groups| (1..=1 << 24).contains(groups));
+                self.file_groups =
+                    Some(groups.ok_or_else(|| invalid(name, value, "a number of row groups"))?);
+            }
+            "file_size_bytes" => {
+                let bytes = types::size::bytes(&value.replace('_', "")).filter(|bytes| *bytes > 0);
+                self.file_bytes = Some(bytes.ok_or_else(|| invalid(name, value, "a size, such as 100MB"))?);
+            }
+            "overwrite" | "overwrite_or_ignore" | "append" => {
+                let wanted = match name {
+                    "overwrite" => Existing::ReplaceAll,
+                    "append" => Existing::Append,
+                    _ => Existing::ReplaceWritten,
+                };
+                if boolean(name, value)? {
+                    if self.existing != Existing::Refuse && self.existing != wanted {
+                        let message = "APPEND, OVERWRITE and OVERWRITE_OR_IGNORE exclude each other";
+                        return Err(Error::new(SqlState::InvalidParameterValue, message));
+                    }
+                    self.existing = wanted;
+                }
+            }
+            other => return Err(Error::internal(format!("{other} is no option about folders"))),
+        }
+        Ok(())
+    }
+
+    /// Whether a folder of files is written, not one file.
+    pub fn is_folder(&self) -> bool {
+        !self.partition_by.is_empty()
+            || self.file_groups.is_some()
+            || self.file_bytes.is_some()
+            || self.file_by_writer
     }
 
     /// Settles what stands before quotes, and refuses signs that could not be told apart.
@@ -363,12 +497,16 @@ impl WriteOptions {
                 )
             })
         };
-        let columns = self.partition_by.iter().map(find).collect::<Result<Vec<_>>>()?;
-        if columns.len() >= schema.len() {
+        let columns = match self.partition_by.as_slice() {
+            [all] if all == "*" => (0..schema.len()).collect(),
+            names => names.iter().map(find).collect::<Result<Vec<_>>>()?,
+        };
+        if columns.len() >= schema.len() && !self.writes_partition_columns {
             return Err(Error::new(
                 SqlState::InvalidParameterValue,
                 "a file needs a column that is not in PARTITION_BY",
-            ));
+            )
+            .with_hint("WRITE_PARTITION_COLUMNS keeps these columns in the files"));
         }
         Ok(columns)
     }
@@ -387,6 +525,21 @@ fn sign(name: &str, value: &str) -> Result<Option<char>> {
         (Some(c), None) if c.is_ascii() && !matches!(c, '\n' | '\r' | '\0') => Ok(Some(c)),
         _ => Err(invalid(name, value, "one ASCII character, or empty")),
     }
+}
+
+/// The pattern of files' names: with a number at the end where it says neither a number nor an identifier.
+fn file_names(name: &str, value: &str) -> Result<String> {
+    let marks = ["{i}", "{uuid}", "{uuidv4}"];
+    let plain = marks.iter().fold(value.to_owned(), |text, mark| text.replace(mark, ""));
+    let fits = !value.is_empty()
+        && !value.starts_with(['.', '_'])
+        && plain.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' '));
+    if !fits || marks.iter().any(|mark| value.matches(mark).count() > 1) {
+        let wanted = "a name of letters, digits, points and dashes with {i} for a number or {uuid} in it";
+        return Err(invalid(name, value, wanted));
+    }
+    let marked = marks.iter().any(|mark| value.contains(mark));
+    Ok(if marked { value.replace("{uuidv4}", "{uuid}") } else { format!("{value}{{i}}") })
 }
 
 fn boolean(name: &str, value: &str) -> Result<bool> {

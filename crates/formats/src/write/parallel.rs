@@ -18,7 +18,7 @@ use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory,
 use types::stop::{self, Place};
 use types::{Error, Result, Schema, SqlState};
 use vector::Batch;
-use vector::arrow::{arrow_schema, to_record_batch};
+use vector::arrow::arrow_schema;
 
 use super::options::{Compression, WriteOptions};
 use super::{BatchWriter, WriteFormat, columnar, delimited, json};
@@ -242,7 +242,8 @@ fn parquet_file(
     let failed = |e: parquet::errors::ParquetError| Error::new(SqlState::IoError, e.to_string());
     let arrow = arrow_schema(schema);
     let properties = columnar::properties(options);
-    let (written, writer_options) = interval::writing(&arrow, properties).map_err(failed)?;
+    let numbered = options.field_ids.numbered(&arrow)?;
+    let (written, writer_options) = interval::writing(&arrow, properties, numbered).map_err(failed)?;
     let writer = ArrowWriter::try_new_with_options(out, written.clone(), writer_options).map_err(failed)?;
     let (mut file, factory) = writer.into_serialized_writer().map_err(failed)?;
     let mut groups = Pieces::new(rows, options.group_rows, options.piece_bytes);
@@ -267,7 +268,7 @@ fn row_group(
     let mut writers = factory.create_column_writers(number).map_err(failed)?;
     for batch in batches {
         stop::check(Place::Write)?;
-        let batch: RecordBatch = interval::written(to_record_batch(batch, schema)?, written)?;
+        let batch: RecordBatch = interval::written(columnar::record_batch(batch, schema)?, written)?;
         // A writer for each leaf: a struct has one a field, a map two.
         let mut leaves = writers.iter_mut();
         for (field, array) in written.fields().iter().zip(batch.columns()) {

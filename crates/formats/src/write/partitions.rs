@@ -8,13 +8,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use types::{Error, Field, Result, Schema, SqlState, Value};
 use vector::Batch;
 
 use super::WriteFormat;
-use super::options::{Compression, Existing, WriteOptions};
+use super::options::{Compression, Existing, FILE_NAMES, WriteOptions};
 use super::parallel::{GoOn, NextBatch};
 use super::target::{Temporary, failed};
 use crate::describe::EXTENSIONS;
@@ -30,7 +32,83 @@ const BATCH_BYTES: usize = 512;
 type Key = Vec<Value>;
 
 /// Takes the rows of one file: the folder's name, the number of the file in it, and the rows.
-pub(super) type WriteFile<'a> = dyn FnMut(&str, usize, &Schema, &[Batch]) -> Result<()> + 'a;
+pub(super) type WriteFile<'a> = dyn FnMut(&str, usize, &Schema, &mut NextBatch<'_>) -> Result<()> + 'a;
+
+/// How many rows a file of a folder has, at most: `ROW_GROUPS_PER_FILE` and `FILE_SIZE_BYTES`.
+struct FileLimits {
+    rows_max: usize,
+    bytes_max: u64,
+}
+
+impl FileLimits {
+    fn of(options: &WriteOptions) -> Self {
+        FileLimits {
+            rows_max: options
+                .file_groups
+                .map_or(usize::MAX, |groups| groups.saturating_mul(options.group_rows)),
+            // A group ends at so many bytes, too.
+            bytes_max: options.file_bytes.unwrap_or(u64::MAX).min(
+                options
+                    .file_groups
+                    .map_or(u64::MAX, |groups| (groups as u64).saturating_mul(options.piece_bytes as u64)),
+            ),
+        }
+    }
+
+    /// Divides the rows among files, each of which takes what it is given until there is no more. A file ends with the
+    /// row that fills it, or with the batch that makes it too large.
+    fn files(
+        &self,
+        rows: &mut NextBatch<'_>,
+        file: &mut dyn FnMut(&mut NextBatch<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut rest: Option<Batch> = None;
+        loop {
+            while rest.as_ref().is_none_or(|batch| batch.rows == 0) {
+                rest = rows()?;
+                if rest.is_none() {
+                    return Ok(());
+                }
+            }
+            let (mut count, mut bytes) = (0, 0);
+            file(&mut || {
+                if count >= self.rows_max || bytes >= self.bytes_max {
+                    return Ok(None);
+                }
+                let Some(mut batch) = rest.take().map_or_else(&mut *rows, |batch| Ok(Some(batch)))? else {
+                    return Ok(None);
+                };
+                let room = self.rows_max - count;
+                if batch.rows > room {
+                    rest = Some(batch.slice(room, batch.rows - room));
+                    batch = batch.slice(0, room);
+                }
+                count += batch.rows;
+                bytes += batch.bytes() as u64;
+                Ok(Some(batch))
+            })?;
+        }
+    }
+}
+
+/// Writes the rows as the files of one folder, as they come; without rows one file, unless the options forbid it.
+pub(super) fn in_files(
+    schema: &Schema,
+    rows: &mut NextBatch<'_>,
+    options: &WriteOptions,
+    write: &mut WriteFile<'_>,
+) -> Result<()> {
+    let mut number = 0;
+    FileLimits::of(options).files(rows, &mut |next| {
+        write("", number, schema, next)?;
+        number += 1;
+        Ok(())
+    })?;
+    match number {
+        0 => write("", 0, schema, &mut || Ok(None)),
+        _ => Ok(()),
+    }
+}
 
 #[derive(Default)]
 struct Partition {
@@ -49,7 +127,9 @@ pub(super) fn divide(
     write: &mut WriteFile<'_>,
 ) -> Result<()> {
     let keys = options.partition_columns(schema)?;
-    let rest: Vec<usize> = (0..schema.len()).filter(|c| !keys.contains(c)).collect();
+    let kept = |column: &usize| options.writes_partition_columns || !keys.contains(column);
+    let rest: Vec<usize> = (0..schema.len()).filter(kept).collect();
+    let limits = FileLimits::of(options);
     let inner = Schema::new(rest.iter().map(|c| schema.fields()[*c].clone()).collect::<Vec<Field>>());
     // Folders in the order of their first rows, so that the same result makes the same files.
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -88,28 +168,53 @@ pub(super) fn divide(
         while waiting > options.waiting_bytes {
             let Some(largest) = partitions.iter_mut().max_by_key(|p| p.bytes) else { break };
             waiting -= largest.bytes;
-            flush(largest, &inner, write)?;
+            flush(largest, &inner, &limits, write)?;
         }
     }
     for partition in &mut partitions {
         go_on()?;
         if !partition.batches.is_empty() {
-            flush(partition, &inner, write)?;
+            flush(partition, &inner, &limits, write)?;
         }
     }
     Ok(())
 }
 
-fn flush(partition: &mut Partition, schema: &Schema, write: &mut WriteFile<'_>) -> Result<()> {
-    let batches = std::mem::take(&mut partition.batches);
+fn flush(
+    partition: &mut Partition,
+    schema: &Schema,
+    limits: &FileLimits,
+    write: &mut WriteFile<'_>,
+) -> Result<()> {
+    let mut batches = std::mem::take(&mut partition.batches).into_iter();
     partition.bytes = 0;
-    write(&partition.name, partition.files, schema, &batches)?;
-    partition.files += 1;
-    Ok(())
+    limits.files(&mut || Ok(batches.next()), &mut |next| {
+        write(&partition.name, partition.files, schema, next)?;
+        partition.files += 1;
+        Ok(())
+    })
 }
 
-/// The name of a partition's file; names sort as the files were written.
+/// The name of a partition's file; names sort as the files were written, unless the user has a pattern for them.
 pub(super) fn file_name(number: usize, options: &WriteOptions) -> String {
+    if options.file_names != FILE_NAMES || options.file_extension.is_some() {
+        let written = match options.file_names.as_str() {
+            FILE_NAMES if number > 0 => format!("data_{number:06}"),
+            pattern => pattern.replace("{i}", &number.to_string()).replace("{uuid}", &identifier()),
+        };
+        return format!("{written}.{}", extension(options));
+    }
+    match number {
+        0 => format!("data_0.{}", extension(options)),
+        _ => format!("data_{number:06}.{}", extension(options)),
+    }
+}
+
+/// What the files' names end in.
+fn extension(options: &WriteOptions) -> String {
+    if let Some(said) = &options.file_extension {
+        return said.clone();
+    }
     let name = WriteFormat::NAMES.iter().find(|(_, f)| *f == options.format).map_or("", |(n, _)| n);
     let compression = match (options.format, options.compression) {
         (WriteFormat::Parquet | WriteFormat::Arrow, _) => "",
@@ -117,10 +222,43 @@ pub(super) fn file_name(number: usize, options: &WriteOptions) -> String {
         (_, Compression::Zstd) => ".zst",
         _ => "",
     };
-    match number {
-        0 => format!("data_0.{name}{compression}"),
-        _ => format!("data_{number:06}.{name}{compression}"),
+    format!("{name}{compression}")
+}
+
+/// An identifier in the form of a UUID that no other file has: from the keys by which this process hashes, which are the
+/// system's random bytes, and a count.
+fn identifier() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let half = |salt: u64| RandomState::new().hash_one((number, salt, std::process::id()));
+    let value =
+        (u128::from(half(0)) << 64 | u128::from(half(1))) & !(0xF << 76 | 0x3 << 62) | 4 << 76 | 2 << 62;
+    let digits = format!("{value:032x}");
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
+}
+
+/// The number in the name of a file that a COPY with these options wrote; `None` for other names.
+fn number_of(name: &str, options: &WriteOptions) -> Option<usize> {
+    if options.file_names == FILE_NAMES && options.file_extension.is_none() {
+        return number_in(name);
     }
+    let stem = name.strip_suffix(&extension(options))?.strip_suffix('.')?;
+    let (before, after) = match options.file_names.split_once("{uuid}") {
+        None => options.file_names.split_once("{i}")?,
+        // The number says nothing: an identifier is never used twice.
+        Some((before, after)) => {
+            let is_identifier =
+                |part: &str| part.len() == 36 && part.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+            let plain = |part: &str| !part.contains("{i}");
+            if plain(before) && plain(after) {
+                let inner = stem.strip_prefix(before)?.strip_suffix(after)?;
+                return is_identifier(inner).then_some(0);
+            }
+            return None;
+        }
+    };
+    let number = stem.strip_prefix(before)?.strip_suffix(after)?;
+    number.bytes().all(|b| b.is_ascii_digit()).then(|| number.parse().ok()).flatten()
 }
 
 /// The number in the name of a file that COPY wrote; `None` for other names.
@@ -154,14 +292,19 @@ pub(super) struct Merge<'a> {
 struct Done {
     moved: Vec<(PathBuf, PathBuf)>,
     new: Vec<PathBuf>,
+    /// Each new file below the fresh folder, and its place.
+    named: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Merge<'_> {
     /// Puts the files below `fresh` in their places.
-    pub fn put(&self, fresh: &Path) -> Result<()> {
+    ///
+    /// # Returns
+    /// Each file as it is called below `fresh`, and its place.
+    pub fn put(&self, fresh: &Path) -> Result<Vec<(PathBuf, PathBuf)>> {
         let added = folders_of(fresh, self.columns)?;
         let affected = match self.existing {
-            Existing::ReplaceAll => all_folders(self.place)?,
+            Existing::ReplaceAll => all_folders(self.place)?.union(&added).cloned().collect(),
             _ => added.clone(),
         };
         self.refuse_links(&added)?;
@@ -181,7 +324,7 @@ impl Merge<'_> {
             if stays {
                 removed.leave();
             }
-            return outcome;
+            outcome?;
         }
         // Folders that lost their last file, inner ones first; those that hold something stay.
         let mut emptied: Vec<&PathBuf> = affected.difference(&added).collect();
@@ -189,7 +332,7 @@ impl Merge<'_> {
         for folder in emptied {
             let _ = fs::remove_dir(self.place.join(folder));
         }
-        Ok(())
+        Ok(done.named)
     }
 
     fn exchange(
@@ -211,8 +354,11 @@ impl Merge<'_> {
             fs::create_dir_all(&target).map_err(|e| failed("write", &target, &e))?;
             let mut files: Vec<PathBuf> = entries(&fresh.join(folder))?;
             files.sort();
-            let mut number =
-                entries(&target)?.iter().filter_map(|f| number_in(name_of(f))).max().map_or(0, |n| n + 1);
+            let mut number = entries(&target)?
+                .iter()
+                .filter_map(|f| number_of(name_of(f), self.options))
+                .max()
+                .map_or(0, |n| n + 1);
             for file in files {
                 let placed = loop {
                     let placed = target.join(file_name(number, self.options));
@@ -223,6 +369,7 @@ impl Merge<'_> {
                         Err(e) => return Err(failed("write", &placed, &e)),
                     }
                 };
+                done.named.push((folder.join(name_of(&file)), placed.clone()));
                 done.new.push(placed);
             }
         }
@@ -253,7 +400,7 @@ impl Merge<'_> {
         for path in entries(&folder)? {
             let name = name_of(&path);
             let is_file = fs::symlink_metadata(&path).is_ok_and(|m| m.is_file());
-            if is_file && number_in(name).is_some() {
+            if is_file && (number_in(name).is_some() || number_of(name, self.options).is_some()) {
                 written.push(path);
             } else if is_data(name) {
                 return Err(in_the_way(&path, "is none of the files that COPY wrote"));

@@ -5,6 +5,7 @@
 //! dropped removes what it has written. Devices and pipes take the bytes as they come. Objects in a store appear when
 //! their upload is finished, each by itself.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,9 +15,10 @@ use std::time::Duration;
 
 use types::{Error, Result, Schema, SqlState, stop};
 
-use super::options::{Existing, WriteOptions};
+use super::options::{Existing, Returned, WriteOptions};
 use super::parallel::{GoOn, NextBatch, write_parallel};
 use super::partitions::{self, Merge};
+use super::written::WrittenFile;
 use crate::{Environment, remote};
 
 /// A file or folder that is gone again unless it is put in its place.
@@ -74,14 +76,15 @@ pub fn write_to(
     options: &WriteOptions,
     threads: usize,
     go_on: &GoOn<'_>,
-) -> Result<()> {
+) -> Result<Vec<WrittenFile>> {
     options.forced(schema)?;
     if remote::is_remote(path) {
         return write_remote(environment, path, schema, rows, options, threads, go_on);
     }
+
     environment.capability().file_to_write(path)?;
     let place = &led_to(Path::new(path));
-    if options.partition_by.is_empty() {
+    if !options.is_folder() {
         if place.is_dir() {
             return Err(Error::new(SqlState::IoError, format!("\"{path}\" is a folder"))
                 .with_hint("name a file in it, or give the PARTITION_BY option"));
@@ -89,16 +92,20 @@ pub fn write_to(
         if fs::metadata(place).is_ok_and(|m| !m.is_file()) {
             // A device or a pipe takes the bytes as they come.
             let pipe = Pipe::open(place, go_on)?;
-            return write_file(pipe, place, schema, rows, options, threads, go_on);
+            let write =
+                |rows: &mut NextBatch<'_>| write_file(pipe, place, schema, rows, options, threads, go_on);
+            return Ok(vec![WrittenFile { path: path.into(), rows: counted(rows, write)? }]);
         }
         let temporary = Temporary::beside(place);
         let file = File::create_new(&temporary.path).map_err(|e| failed("write", place, &e))?;
-        write_file(file, place, schema, rows, options, threads, go_on)?;
-        return temporary.put(place);
+        let write = |rows: &mut NextBatch<'_>| write_file(file, place, schema, rows, options, threads, go_on);
+        let rows = counted(rows, write)?;
+        temporary.put(place)?;
+        return Ok(vec![WrittenFile { path: path.into(), rows }]);
     }
     if fs::symlink_metadata(place).is_ok_and(|m| !m.is_dir()) {
         return Err(Error::new(SqlState::IoError, format!("\"{path}\" is a file"))
-            .with_hint("PARTITION_BY writes a folder: name one, or remove the file"));
+            .with_hint("several files are written into a folder: name one, or remove the file"));
     }
     let taken = fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some());
     if taken && options.existing == Existing::Refuse {
@@ -108,21 +115,48 @@ pub fn write_to(
     }
     let temporary = Temporary::beside(place);
     fs::create_dir_all(&temporary.path).map_err(|e| failed("write", place, &e))?;
-    partitions::divide(schema, rows, options, go_on, &mut |folder, number, schema, batches| {
-        let folder = temporary.path.join(folder);
+    let mut files: Vec<WrittenFile> = Vec::new();
+    let mut write = |inner: &str, number: usize, schema: &Schema, next: &mut NextBatch<'_>| {
+        let folder = temporary.path.join(inner);
         fs::create_dir_all(&folder).map_err(|e| failed("write", &folder, &e))?;
-        let path = folder.join(partitions::file_name(number, options));
+        let name = partitions::file_name(number, options);
+        let path = folder.join(&name);
         let file = File::create_new(&path).map_err(|e| failed("write", &path, &e))?;
-        let mut batches = batches.iter();
-        let mut next = || Ok(batches.next().cloned());
-        write_file(file, &path, schema, &mut next, options, threads, go_on)
-    })?;
+        let write = |rows: &mut NextBatch<'_>| write_file(file, &path, schema, rows, options, threads, go_on);
+        let rows = counted(next, write)?;
+        files.push(WrittenFile { path: Path::new(inner).join(name), rows });
+        Ok(())
+    };
+    match options.partition_by.is_empty() {
+        true => partitions::in_files(schema, rows, options, &mut write)?,
+        false => partitions::divide(schema, rows, options, go_on, &mut write)?,
+    }
     if !place.exists() {
-        return temporary.put(place);
+        temporary.put(place)?;
+        files.iter_mut().for_each(|file| file.path = Path::new(path).join(&file.path));
+        return Ok(files);
     }
     let columns = options.partition_columns(schema)?;
     let columns: Vec<String> = columns.iter().map(|c| schema.fields()[*c].name.clone()).collect();
-    Merge { place, columns: &columns, existing: options.existing, options }.put(&temporary.path)
+    let named =
+        Merge { place, columns: &columns, existing: options.existing, options }.put(&temporary.path)?;
+    let named: HashMap<PathBuf, PathBuf> = named.into_iter().collect();
+    for file in &mut files {
+        let placed = named.get(&file.path).and_then(|placed| placed.strip_prefix(place).ok());
+        file.path = Path::new(path).join(placed.unwrap_or(&file.path));
+    }
+    Ok(files)
+}
+
+/// Has rows written, and counts them.
+fn counted(rows: &mut NextBatch<'_>, write: impl FnOnce(&mut NextBatch<'_>) -> Result<()>) -> Result<u64> {
+    let mut count = 0;
+    write(&mut || {
+        let batch = rows()?;
+        count += batch.as_ref().map_or(0, |batch| batch.rows as u64);
+        Ok(batch)
+    })?;
+    Ok(count)
 }
 
 /// Where a path leads, through links, whether anything is there or not.
@@ -204,15 +238,20 @@ fn write_remote(
     options: &WriteOptions,
     threads: usize,
     go_on: &GoOn<'_>,
-) -> Result<()> {
+) -> Result<Vec<WrittenFile>> {
+    if options.returned == Returned::Facts {
+        return Err(Error::unsupported("RETURN_STATS is for files of this machine, not for object stores")
+            .with_hint("RETURN_FILES names the objects"));
+    }
     let put = |url: &str, schema: &Schema, rows: &mut NextBatch<'_>| {
         let mut upload = remote::Upload::begin(environment, url)?;
         let written = write_parallel(options, schema, rows, &mut upload, threads, go_on);
         written.map_err(|e| upload.fault(e))?;
         upload.finish()
     };
-    if options.partition_by.is_empty() {
-        return put(url, schema, rows);
+    if !options.is_folder() {
+        let rows = counted(rows, |rows| put(url, schema, rows))?;
+        return Ok(vec![WrittenFile { path: url.into(), rows }]);
     }
     let url = url.trim_end_matches('/');
     if options.existing != Existing::Refuse {
@@ -222,9 +261,17 @@ fn write_remote(
         return Err(Error::new(SqlState::IoError, format!("\"{url}\" is there already"))
             .with_hint("remove what is below it, or name another place"));
     }
-    partitions::divide(schema, rows, options, go_on, &mut |folder, number, schema, batches| {
-        let mut batches = batches.iter();
-        let mut next = || Ok(batches.next().cloned());
-        put(&format!("{url}/{folder}/{}", partitions::file_name(number, options)), schema, &mut next)
-    })
+    let mut files: Vec<WrittenFile> = Vec::new();
+    let mut write = |folder: &str, number: usize, schema: &Schema, next: &mut NextBatch<'_>| {
+        let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let path = format!("{url}/{folder}{}", partitions::file_name(number, options));
+        let rows = counted(next, |rows| put(&path, schema, rows))?;
+        files.push(WrittenFile { path: path.into(), rows });
+        Ok(())
+    };
+    match options.partition_by.is_empty() {
+        true => partitions::in_files(schema, rows, options, &mut write)?,
+        false => partitions::divide(schema, rows, options, go_on, &mut write)?,
+    }
+    Ok(files)
 }

@@ -19,8 +19,13 @@ use vector::{Data, Vector};
 const UNSEEN: u32 = u32::MAX;
 /// The map stays in the second-level cache.
 const INDEXES_MAX: usize = 1 << 16;
-/// Batches that are watched before judging whether the map is worth its cost.
+/// That of one dictionary may be larger: what it saves is to hash and to compare texts.
+const DICTIONARY_INDEXES_MAX: usize = 1 << 18;
+/// Batches without a map that fits, after which none is looked for.
 const BATCHES_JUDGED: u64 = 8;
+/// Rows of maps that were thrown away, after which it is judged whether maps are worth their cost. Not before: a
+/// dictionary's values are seen for the first time at its beginning.
+const ROWS_JUDGED: u64 = 1 << 15;
 
 enum Kind {
     Dictionary(Arc<Vector>),
@@ -70,7 +75,6 @@ impl SmallCodes {
         if self.off || keys.is_empty() || !self.fit(keys, rows) {
             return false;
         }
-        self.batches += 1;
         self.rows += rows as u64;
         self.index(keys, rows);
         groups.clear();
@@ -92,9 +96,6 @@ impl SmallCodes {
                 }
             }
             self.unseen += unseen.len() as u64;
-            if self.batches >= BATCHES_JUDGED && self.unseen * 4 > self.rows {
-                self.off = true;
-            }
         }
         true
     }
@@ -129,14 +130,24 @@ impl SmallCodes {
         if !changed {
             return true;
         }
+        // More than half of the rows of the maps before were looked up all the same.
+        if self.rows >= ROWS_JUDGED && self.unseen * 2 > self.rows {
+            self.off = true;
+            return false;
+        }
         let indexes = columns.iter().try_fold(1usize, |product, c| product.checked_mul(c.size));
-        let Some(indexes) = indexes.filter(|n| *n <= INDEXES_MAX) else {
+        let most = match columns.as_slice() {
+            [CodeColumn { kind: Kind::Dictionary(_), .. }] => DICTIONARY_INDEXES_MAX,
+            _ => INDEXES_MAX,
+        };
+        let Some(indexes) = indexes.filter(|n| *n <= most) else {
             self.batches += 1;
             self.off |= self.batches >= BATCHES_JUDGED && self.rows == 0;
             return false;
         };
-        // Clearing a map much larger than a batch does not pay unless it lives for long; dictionaries change often.
-        if indexes > (rows * 16).max(4096) {
+        // Clearing a map much larger than a batch does not pay unless it lives for long, as that of a block's dictionary
+        // does: it has at most half as many values as the block has rows.
+        if indexes > (rows * (most / INDEXES_MAX) * 16).max(4096) {
             return false;
         }
         self.columns = columns;

@@ -16,6 +16,7 @@ use super::moments::Moment;
 use super::pairs::PairMoments;
 use super::picked::{Kept, Keys, Picked};
 use super::shape::HigherMoments;
+use super::sketch::Sketches;
 use super::states::{Accumulator, StateSpec, States};
 use super::text::TextColumn;
 
@@ -200,9 +201,13 @@ impl Accumulator {
             A::Moments { states, .. } => {
                 out.push(parts(states.iter().map(Moment::parts)));
             }
-            A::Pieces(s) => out.extend([numbers(&s.groups), words(&s.tags), s.texts.into_vector()]),
+            A::Pieces(s) => {
+                let (groups, tags, texts) = s.into_parts();
+                out.extend([numbers(&groups), words(&tags), texts.into_vector()]);
+            }
             A::Arrivals(s) => out.extend([words(&s.tags), s.values.into_vector()]),
             A::Picked(s) => s.into_columns(out),
+            A::Sketched(s) => out.push(s.into_vector()),
             A::Pairs(states) => out.push(parts(states.iter().map(PairMoments::parts))),
             A::Bits { states, .. } => out.push(integers(states)),
             A::Products(states) => out.push(floats(states)),
@@ -245,13 +250,12 @@ impl Accumulator {
             A::Moments { states, .. } => {
                 *states = columns.parts()?.into_iter().map(Moment::from_parts).collect();
             }
-            A::Pieces(s) => {
-                (s.groups, s.tags, s.texts) = (columns.numbers()?, columns.words()?, columns.texts()?)
-            }
+            A::Pieces(s) => s.fill(columns.numbers()?, columns.words()?, columns.texts()?),
             A::Arrivals(Arrivals { tags, values, .. }) => {
                 (*tags, *values) = (columns.words()?, columns.texts()?)
             }
             A::Picked(s) => s.fill(columns)?,
+            A::Sketched(s) => *s = Sketches::from_vector(&columns.next()?).ok_or_else(damaged)?,
             A::Pairs(states) => *states = columns.parts()?.into_iter().map(PairMoments::from_parts).collect(),
             A::Bits { states, .. } => *states = columns.integers()?,
             A::Products(states) => *states = columns.floats()?,

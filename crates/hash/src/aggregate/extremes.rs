@@ -122,7 +122,9 @@ impl<T: Extreme> Extremes<T> {
 /// Which text a group keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextChoice {
+    /// The least in the order of the bytes.
     Least,
+    /// The greatest in the order of the bytes.
     Greatest,
     /// The first that comes.
     Any,

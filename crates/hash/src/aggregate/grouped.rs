@@ -5,7 +5,10 @@ use std::ops::Range;
 /// More bytes than this are put in order in two steps, each of which writes to few places at a time.
 const AT_ONCE_BYTES: usize = if cfg!(test) { 256 } else { 1 << 20 };
 /// Groups to which one step writes.
-const STEP_GROUPS: usize = if cfg!(test) { 4 } else { 256 };
+pub(super) const STEP_GROUPS: usize = if cfg!(test) { 4 } else { 256 };
+
+/// Ascending runs of groups that are put in order in one step.
+const RUNS_MAX: usize = 64;
 
 /// Things by group; in a group they keep their order.
 ///
@@ -23,10 +26,16 @@ pub(super) struct Grouped<T> {
 impl<T: Copy + Default> Grouped<T> {
     /// `groups` has the group of each thing.
     pub(super) fn of(groups: impl Iterator<Item = u32> + Clone, thing: impl Fn(usize) -> T) -> Self {
+        let thing = &thing;
+        Self::of_pairs(groups.enumerate().map(move |(at, group)| (group, thing(at))))
+    }
+    /// Things, each behind its group.
+    pub(super) fn of_pairs(pairs: impl Iterator<Item = (u32, T)> + Clone) -> Self {
+        let groups = pairs.clone().map(|(group, _)| group);
         let starts = group_starts(groups.clone());
         let total = starts.last().copied().unwrap_or(0);
         if starts.len() <= 2 {
-            return Grouped { starts, things: (0..total).map(thing).collect() };
+            return Grouped { starts, things: pairs.map(|(_, thing)| thing).collect() };
         }
         let mut next = starts.clone();
         let mut things = vec![T::default(); total];
@@ -35,17 +44,19 @@ impl<T: Copy + Default> Grouped<T> {
             things[*place] = thing;
             *place += 1;
         };
-        if total * size_of::<T>() <= AT_ONCE_BYTES || starts.len() <= STEP_GROUPS {
-            groups.enumerate().for_each(|(at, group)| put(group, thing(at)));
+        // Few ascending runs, as merges leave them, write side by side.
+        let at_once = total * size_of::<T>() <= AT_ONCE_BYTES || starts.len() <= STEP_GROUPS;
+        if at_once || descents(groups) <= RUNS_MAX {
+            pairs.for_each(|(group, thing)| put(group, thing));
             return Grouped { starts, things };
         }
         // First by ranges of groups.
         let shift = (starts.len() / STEP_GROUPS).max(1).ilog2() + 1;
         let mut to: Vec<usize> = starts.iter().copied().step_by(1 << shift).collect();
         let mut roughly = vec![(0u32, T::default()); total];
-        for (at, group) in groups.enumerate() {
+        for (group, thing) in pairs {
             let place = &mut to[group as usize >> shift];
-            roughly[*place] = (group, thing(at));
+            roughly[*place] = (group, thing);
             *place += 1;
         }
         roughly.into_iter().for_each(|(group, thing)| put(group, thing));
@@ -55,6 +66,12 @@ impl<T: Copy + Default> Grouped<T> {
     pub(super) fn bytes_of(things: usize) -> usize {
         things * (size_of::<T>() + size_of::<(u32, T)>())
     }
+    /// Calls `each` with the things of every group.
+    pub(super) fn each_mut(&mut self, mut each: impl FnMut(&mut [T])) {
+        for range in self.starts.windows(2) {
+            each(&mut self.things[range[0]..range[1]]);
+        }
+    }
     /// The things of a group; groups behind the last that has some have none.
     pub(super) fn group(&self, group: usize) -> &[T] {
         let range: Range<usize> = match (self.starts.get(group), self.starts.get(group + 1)) {
@@ -63,6 +80,11 @@ impl<T: Copy + Default> Grouped<T> {
         };
         &self.things[range]
     }
+}
+
+/// How often a group is less than the one before it.
+fn descents(groups: impl Iterator<Item = u32> + Clone) -> usize {
+    groups.clone().skip(1).zip(groups).filter(|(group, before)| group < before).count()
 }
 
 /// Where each group begins, and the end.

@@ -4,6 +4,7 @@
 //! them from its vectors, a store owns them.
 
 use arrow_buffer::{BooleanBuffer, NullBuffer, ToByteSlice};
+use simd::prefetch;
 use types::Physical;
 use vector::strings::INLINE_BYTES;
 use vector::{Data, Strings, Vector};
@@ -13,6 +14,9 @@ use super::text::TextColumn;
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 const SEED: u64 = 0xD6E8_FEB8_6659_FD93;
+
+/// Rows between the steps of asking for what a key needs.
+pub(super) const STEP_ROWS: usize = 8;
 
 /// The hash of a key: a folded multiplication a word. A prefix of the words may be hashed alone (DISTINCT).
 #[inline(always)]
@@ -109,10 +113,25 @@ pub(super) enum Texts<'a> {
 }
 
 impl Texts<'_> {
+    #[inline(always)]
     pub(super) fn get(&self, text: usize, row: usize) -> &[u8] {
         match self {
             Texts::Batch(columns) => columns[text].get(row),
             Texts::Store(columns) => columns[text].get(row),
+        }
+    }
+    /// Asks for the views of a row's texts; a batch's are at hand.
+    #[inline(always)]
+    pub(super) fn ask_views(&self, row: usize) {
+        if let Texts::Store(columns) = self {
+            columns.iter().for_each(|texts| texts.ask_view(row));
+        }
+    }
+    /// Asks for the bytes of a row's long texts.
+    #[inline(always)]
+    pub(super) fn ask_bytes(&self, row: usize) {
+        if let Texts::Store(columns) = self {
+            columns.iter().for_each(|texts| texts.ask_bytes(row));
         }
     }
 }
@@ -199,7 +218,15 @@ impl KeyStore {
             return;
         }
         self.words.reserve(rows.len() * self.layout.width);
-        for row in rows {
+        for (at, row) in rows.iter().enumerate() {
+            // The rows of a partition lie anywhere in a table.
+            if let Some(next) = rows.get(at + 2 * STEP_ROWS) {
+                prefetch(keys.words, *next as usize * keys.width);
+                keys.texts.ask_views(*next as usize);
+            }
+            if let Some(next) = rows.get(at + STEP_ROWS) {
+                keys.texts.ask_bytes(*next as usize);
+            }
             self.push(keys, *row as usize);
         }
     }
@@ -367,13 +394,16 @@ fn fixed(column: &Column, words: &[u64], width: usize, rows: usize) -> Data {
 }
 
 /// Compares the long texts of two keys whose words are equal.
+#[inline(always)]
 pub(super) fn long_texts_equal(store: &KeyStore, key: usize, keys: &Keys<'_>, row: usize) -> bool {
     let words = &keys.words[row * store.layout.width..];
-    store.layout.columns.iter().all(|column| {
-        let Place::Text { word, text } = column.place else { return true };
-        let low = words[word];
-        low as u32 as usize <= INLINE_BYTES
-            || low == NULL_TEXT
-            || store.texts[text].get(key) == keys.texts.get(text, row)
+    store.layout.text_words.iter().enumerate().all(|(text, word)| {
+        let low = words[*word];
+        low as u32 as usize <= INLINE_BYTES || low == NULL_TEXT || same_bytes(store, key, keys, row, text)
     })
+}
+
+#[inline(never)]
+fn same_bytes(store: &KeyStore, key: usize, keys: &Keys<'_>, row: usize, text: usize) -> bool {
+    store.texts[text].get(key) == keys.texts.get(text, row)
 }

@@ -56,12 +56,14 @@ pub struct KeyLayout {
     pub(super) columns: Vec<Column>,
     pub(super) width: usize,
     pub(super) texts: usize,
+    /// The first word of each text column, in the order of the texts.
+    pub(super) text_words: Vec<usize>,
 }
 
 impl KeyLayout {
     /// Packs columns in as few words as first fit finds.
     pub fn new(columns: &[KeyColumn]) -> Self {
-        let mut layout = KeyLayout { columns: vec![], width: 0, texts: 0 };
+        let mut layout = KeyLayout { columns: vec![], width: 0, texts: 0, text_words: vec![] };
         layout.place(columns);
         layout
     }
@@ -107,7 +109,9 @@ impl KeyLayout {
             let place = match column.ty.physical() {
                 Physical::Bytes => {
                     self.texts += 1;
-                    Place::Text { word: self.take(2), text: self.texts - 1 }
+                    let word = self.take(2);
+                    self.text_words.push(word);
+                    Place::Text { word, text: self.texts - 1 }
                 }
                 Physical::I128 => Place::Wide { word: self.take(2) },
                 Physical::I64 | Physical::F64 => Place::Bits { word: self.take(1), shift: 0, bits: 64 },

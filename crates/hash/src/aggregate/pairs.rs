@@ -7,16 +7,27 @@
 /// Which measure of the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairMeasure {
+    /// Pearson's correlation coefficient.
     Corr,
+    /// The population's covariance.
     CovarPop,
+    /// The sample's covariance.
     CovarSamp,
+    /// The slope of the line of least squares.
     Slope,
+    /// Where that line crosses x = 0.
     Intercept,
+    /// The square of the correlation coefficient.
     R2,
+    /// The mean of x.
     AvgX,
+    /// The mean of y.
     AvgY,
+    /// The sum of squared distances of x from its mean.
     Sxx,
+    /// The sum of squared distances of y from its mean.
     Syy,
+    /// The sum of products of both distances.
     Sxy,
 }
 
@@ -38,8 +49,15 @@ impl PairMoments {
     pub(super) fn from_parts([count, sum_x, sum_y, sxx, syy, sxy]: [f64; 6]) -> Self {
         PairMoments { count, sum_x, sum_y, sxx, syy, sxy }
     }
-    /// Adds a pair by its bytes; others than 16 are none.
+    /// Adds a pair by its bytes, or another's state by its; other bytes are neither.
+    #[inline]
     pub fn add_bytes(&mut self, bytes: &[u8]) {
+        if bytes.len() > 16 {
+            if let Some(parts) = super::state_bytes::read(bytes) {
+                self.merge(&PairMoments::from_parts(parts));
+            }
+            return;
+        }
         let Some((y, rest)) = bytes.split_first_chunk::<8>() else { return };
         let Some((x, _)) = rest.split_first_chunk::<8>() else { return };
         self.add(f64::from_le_bytes(*y), f64::from_le_bytes(*x));

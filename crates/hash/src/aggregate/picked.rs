@@ -31,7 +31,9 @@ pub struct Pick {
 /// The key of a pick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PickKey {
+    /// The key's type.
     pub ty: Type,
+    /// The greatest key comes first.
     pub descending: bool,
     /// A row without a key comes first instead of last.
     pub nulls_first: bool,

@@ -12,17 +12,23 @@ use vector::{Data, Vector};
 
 use super::collected::{Chosen, Collected, Quantile};
 use super::counted::{Counted, with_viewed};
-use super::pairs::PairMeasure;
-use super::shape::Shape;
+use super::moments::Moment;
+use super::pairs::{PairMeasure, PairMoments};
+use super::shape::{HigherMoments, Shape};
+use super::state_bytes;
 use super::states::{Accumulator, States};
 use super::sums::{FloatSums, IntegerSums};
 
 /// Which measure of spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
+    /// The sample's standard deviation.
     StddevSamp,
+    /// The population's standard deviation.
     StddevPop,
+    /// The sample's variance.
     VarSamp,
+    /// The population's variance.
     VarPop,
 }
 
@@ -32,31 +38,122 @@ pub enum Finish {
     /// The number of rows, for `count(*)`.
     Rows,
     /// The number of the argument's values.
-    Count { argument: usize },
+    Count {
+        /// The argument's number.
+        argument: usize,
+    },
     /// The sum; NULL without values.
-    Sum { argument: usize, accumulator: usize },
+    Sum {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+    },
     /// The mean; NULL without values.
-    Average { argument: usize, accumulator: usize },
+    Average {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+    },
     /// The least, greatest or any value, or the pieces put together.
-    Value { argument: usize, accumulator: usize },
+    Value {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+    },
     /// A standard deviation or variance.
-    Spread { argument: usize, accumulator: usize, spread: Spread },
+    Spread {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+        /// Which of them.
+        spread: Spread,
+    },
+    /// The state itself, as bytes; NULL without values.
+    State {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+    },
     /// The product; NULL without values.
-    Product { argument: usize, accumulator: usize },
+    Product {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+    },
     /// Skewness or kurtosis.
-    Shape { argument: usize, accumulator: usize, shape: Shape },
+    Shape {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+        /// Which of them.
+        shape: Shape,
+    },
     /// A measure of pairs: correlation, regression.
-    Paired { argument: usize, accumulator: usize, measure: PairMeasure },
+    Paired {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+        /// Which of them.
+        measure: PairMeasure,
+    },
     /// One of the values, by their order.
-    Quantile { argument: usize, accumulator: usize, quantile: Quantile },
+    Quantile {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+        /// At which of the values.
+        quantile: Quantile,
+    },
     /// The most frequent value, the least of several.
-    Mode { argument: usize, accumulator: usize },
+    Mode {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+    },
     /// Between two of the values: a fraction, told by its bits, of the way.
-    Between { argument: usize, accumulator: usize, fraction: u64, descending: bool },
+    Between {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+        /// The bits of a double between 0 and 1.
+        fraction: u64,
+        /// The way goes from the greatest value down.
+        descending: bool,
+    },
+    /// About how many different values there are.
+    Estimate {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+    },
     /// The entropy of the values' frequencies, in bits.
-    Entropy { argument: usize, accumulator: usize },
+    Entropy {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+    },
     /// The value of the only row; `rows` is the argument that counts those that passed a filter.
-    Single { argument: usize, accumulator: usize, rows: Option<usize> },
+    Single {
+        /// The argument's number.
+        argument: usize,
+        /// The accumulator's number within the argument.
+        accumulator: usize,
+        /// The argument that counts the rows that passed a filter.
+        rows: Option<usize>,
+    },
 }
 
 impl States {
@@ -95,6 +192,7 @@ impl States {
                 }
                 self.value(argument, accumulator, ty, start, end)
             }
+            Finish::State { argument, accumulator } => self.state(argument, accumulator, ty, start, end),
             Finish::Product { argument, accumulator } => {
                 let Accumulator::Products(products) = &self.arguments[argument].accumulators[accumulator]
                 else {
@@ -151,6 +249,9 @@ impl States {
                     None => vec![0.0; end - start],
                 };
                 Ok(float_vector(ty, entropies, None))
+            }
+            Finish::Estimate { argument, accumulator } => {
+                Ok(self.estimate(argument, accumulator, ty, start, end))
             }
             Finish::Spread { argument, accumulator, spread } => {
                 self.spread(argument, accumulator, spread, ty, start, end)
@@ -270,6 +371,13 @@ impl States {
         Ok(Vector::new(ty, data, validity))
     }
 
+    fn estimate(&self, argument: usize, accumulator: usize, ty: Type, start: usize, end: usize) -> Vector {
+        match &self.arguments[argument].accumulators[accumulator] {
+            Accumulator::Sketched(all) => counts(ty, all.estimates(start, end)),
+            _ => counts(ty, (start..end).map(|_| 0)),
+        }
+    }
+
     fn collected(&self, argument: usize, accumulator: usize) -> Option<&Collected> {
         match &self.arguments[argument].accumulators[accumulator] {
             Accumulator::Collected(all) => Some(all),
@@ -330,6 +438,29 @@ impl States {
         Vector::new(ty, data, validity)
     }
 
+    fn state(
+        &self,
+        argument: usize,
+        accumulator: usize,
+        ty: Type,
+        start: usize,
+        end: usize,
+    ) -> Result<Vector> {
+        let bytes = match &self.arguments[argument].accumulators[accumulator] {
+            Accumulator::Moments { states, .. } => {
+                state_bytes::written(states[start..end].iter().map(Moment::parts))
+            }
+            Accumulator::HigherMoments(states) => {
+                state_bytes::written(states[start..end].iter().map(HigherMoments::parts))
+            }
+            Accumulator::Pairs(states) => {
+                state_bytes::written(states[start..end].iter().map(PairMoments::parts))
+            }
+            _ => return Ok(Vector::constant(ty, Value::Null, end - start).flatten()),
+        };
+        Ok(Vector::new(ty, Data::Bytes(bytes), self.validity(argument, start, end, 1)))
+    }
+
     fn spread(
         &self,
         argument: usize,
@@ -343,7 +474,15 @@ impl States {
             return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
         };
         let sample = matches!(spread, Spread::StddevSamp | Spread::VarSamp);
-        let validity = self.validity(argument, start, end, if sample { 2 } else { 1 });
+        let least = if sample { 2 } else { 1 };
+        let validity = if self.arguments[argument].ty == Type::Bytea {
+            // The values are states, each of any number of values.
+            let enough =
+                NullBuffer::from_iter(states[start..end].iter().map(|m| m.count() >= f64::from(least)));
+            (enough.null_count() > 0).then_some(enough)
+        } else {
+            self.validity(argument, start, end, i64::from(least))
+        };
         let values = states[start..end]
             .iter()
             .map(|m| {

@@ -178,6 +178,7 @@ pub enum RowGroups<'a> {
     Single(usize),
     /// The group of each row.
     Each(&'a [u32]),
+    /// Groups of rows that follow each other.
     Runs(&'a Runs),
 }
 

@@ -3,8 +3,11 @@
 /// How integers' bits are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BitOperation {
+    /// Bits that all values have.
     And,
+    /// Bits that some value has.
     Or,
+    /// Bits that an odd number of values has.
     Xor,
 }
 
@@ -38,8 +41,11 @@ pub struct HigherMoments {
 /// Which measure of shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
+    /// The sample's skewness.
     Skewness,
+    /// The sample's excess kurtosis.
     Kurtosis,
+    /// The population's excess kurtosis.
     KurtosisPop,
 }
 

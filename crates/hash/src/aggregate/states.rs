@@ -28,6 +28,7 @@ use super::picked::{Pick, Picked};
 use super::pieces::Pieces;
 use super::rows::{MaskedGroups, RowGroups};
 use super::shape::{BitOperation, HigherMoments};
+use super::sketch::Sketches;
 use super::sums::{FloatSums, IntegerSums, WideSums, add_counts};
 
 /// What is computed of an argument's values.
@@ -44,9 +45,19 @@ pub enum AccumulatorKind {
     /// Mean and squared distances from it.
     Moments,
     /// The texts put together, with `delimiter` between them; `ordered` texts are ordered rows that carry them.
-    Concatenation { delimiter: Arc<str>, ordered: bool },
+    Concatenation {
+        /// The bytes between two texts.
+        delimiter: Arc<str>,
+        /// The texts come as ordered rows that carry them.
+        ordered: bool,
+        /// Of ordered rows, how many first ones of a group are wanted.
+        most: Option<u32>,
+    },
     /// The value of the first or last row.
-    Arrival { last: bool },
+    Arrival {
+        /// The last row instead of the first.
+        last: bool,
+    },
     /// Moments of pairs.
     Pairs,
     /// The bits of integers put together.
@@ -59,6 +70,8 @@ pub enum AccumulatorKind {
     Collected,
     /// How often each value comes.
     Counted,
+    /// A sketch of the values, for about how many there are.
+    Sketched,
     /// The value of one row.
     Picked(Pick),
 }
@@ -119,6 +132,7 @@ pub(super) enum Accumulator {
     HigherMoments(Vec<HigherMoments>),
     Collected(Collected),
     Counted(Counted),
+    Sketched(Sketches),
     Picked(Picked),
 }
 
@@ -135,8 +149,8 @@ impl Accumulator {
             (K::Sum, Physical::Bytes) => Accumulator::Nothing,
             (K::Sum, _) => Accumulator::Integers(IntegerSums::default()),
             (K::Moments, _) => Accumulator::Moments { states: vec![], unit: power_of_ten(ty.scale()) as f64 },
-            (K::Concatenation { delimiter, ordered }, _) => {
-                Accumulator::Pieces(Pieces::new(delimiter.clone(), distinct, *ordered))
+            (K::Concatenation { delimiter, ordered, most }, _) => {
+                Accumulator::Pieces(Pieces::new(delimiter.clone(), distinct, *ordered).of_first(*most))
             }
             (K::Arrival { last }, _) => Accumulator::Arrivals(Arrivals::new(*last)),
             (K::Pairs, _) => Accumulator::Pairs(vec![]),
@@ -146,6 +160,7 @@ impl Accumulator {
             (K::Collected, _) => Accumulator::Collected(Collected::new(Values::of(physical))),
             (K::Picked(pick), _) => Accumulator::Picked(Picked::new(*pick)),
             (K::Counted, _) => Accumulator::Counted(Counted::new(physical)),
+            (K::Sketched, _) => Accumulator::Sketched(Sketches::default()),
             (K::Least, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Least)),
             (K::Greatest, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Greatest)),
             (K::Any, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Any)),
@@ -171,6 +186,7 @@ impl Accumulator {
             Accumulator::Bits { states, operation } => states.resize(groups, operation.neutral()),
             Accumulator::Arrivals(s) => s.resize(groups),
             Accumulator::Picked(s) => s.resize(groups),
+            Accumulator::Sketched(s) => s.resize(groups),
             Accumulator::Pairs(s) => s.resize(groups, PairMoments::default()),
             Accumulator::Products(s) => s.resize(groups, 1.0),
             Accumulator::HigherMoments(s) => s.resize(groups, HigherMoments::default()),
@@ -204,6 +220,7 @@ impl Accumulator {
             Accumulator::HigherMoments(s) => s.capacity() * size_of::<HigherMoments>(),
             Accumulator::Collected(s) => s.bytes(),
             Accumulator::Counted(s) => s.bytes(),
+            Accumulator::Sketched(s) => s.bytes(),
         }
     }
     /// Values without NULLs.
@@ -217,6 +234,15 @@ impl Accumulator {
             Accumulator::Floats(s) => s.update(groups, &floats(vector)?),
             Accumulator::FloatLeastOrGreatest(s) => s.update(groups, &floats(vector)?),
             Accumulator::Text(s) => s.update(groups, strings(vector)?),
+            // Values that are states of other groups.
+            Accumulator::Moments { states, .. } if vector.ty() == Type::Bytea => {
+                each_state(groups, strings(vector)?, |g, parts| states[g].merge(&Moment::from_parts(parts)));
+            }
+            Accumulator::HigherMoments(states) if vector.ty() == Type::Bytea => {
+                each_state(groups, strings(vector)?, |g, parts| {
+                    states[g].merge(&HigherMoments::from_parts(parts));
+                });
+            }
             Accumulator::Moments { states, unit } => {
                 let values = numbers(vector)?;
                 each_value(groups, values.iter().map(|v| *v / *unit), |g, v| states[g].add(v));
@@ -227,6 +253,7 @@ impl Accumulator {
             }
             Accumulator::Arrivals(s) => s.update(groups, strings(vector)?, tag),
             Accumulator::Picked(_) => return Err(mismatch(vector)),
+            Accumulator::Sketched(s) => s.update(groups, vector)?,
             Accumulator::Pairs(states) => {
                 let pairs = strings(vector)?;
                 each_value(groups, 0..groups.rows(), |g, row| states[g].add_bytes(pairs.get(row)));
@@ -255,14 +282,7 @@ impl Accumulator {
                 Counted::Floats(_) => s.update(groups, &Batch::Floats(&floats(vector)?)),
                 Counted::Texts(_) => s.update(groups, &Batch::Texts(strings(vector)?)),
             },
-            Accumulator::Pieces(s) => {
-                let text = strings(vector)?;
-                match groups {
-                    RowGroups::Single(rows) => (0..rows).for_each(|row| s.push(0, tag, text.get(row))),
-                    RowGroups::Each(each) => push_pieces(s, each, tag, text),
-                    RowGroups::Runs(runs) => push_pieces(s, runs.each(), tag, text),
-                }
-            }
+            Accumulator::Pieces(s) => s.extend(groups, tag, strings(vector)?),
         }
         Ok(())
     }
@@ -296,6 +316,7 @@ impl Accumulator {
             }
             (A::Collected(a), A::Collected(b)) => a.merge(b, rows, groups),
             (A::Counted(a), A::Counted(b)) => a.merge(b, rows, groups),
+            (A::Sketched(a), A::Sketched(b)) => a.merge(b, rows, groups),
             (A::Picked(a), A::Picked(b)) => a.merge(b, rows, groups),
             _ => panic!("states of one query have one form"),
         }
@@ -312,10 +333,17 @@ fn each_value<V>(groups: RowGroups<'_>, values: impl Iterator<Item = V>, mut add
     }
 }
 
-fn push_pieces(pieces: &mut Pieces, groups: &[u32], tag: u64, text: &vector::Strings) {
-    for (row, group) in groups.iter().enumerate() {
-        pieces.push(*group, tag, text.get(row));
-    }
+/// Calls `merge` with each state among the values and its group.
+fn each_state<const N: usize>(
+    groups: RowGroups<'_>,
+    values: &vector::Strings,
+    mut merge: impl FnMut(usize, [f64; N]),
+) {
+    each_value(groups, 0..groups.rows(), |group, row| {
+        if let Some(parts) = super::state_bytes::read(values.get(row)) {
+            merge(group, parts);
+        }
+    });
 }
 
 fn mismatch(vector: &Vector) -> Error {
@@ -480,13 +508,54 @@ impl States {
         filter: Option<&Vector>,
         tag: u64,
     ) -> Result<()> {
-        self.update_present(argument, groups, present(values, filter), |argument, groups, kept| match kept {
+        let present = present(values, filter);
+        if let (Some(present), Some(values)) = (&present, values)
+            && self.update_zeroed(argument, groups, values, present)?
+        {
+            return Ok(());
+        }
+        self.update_present(argument, groups, present, |argument, groups, kept| match kept {
             None => argument.add(groups, values, tag),
             Some(kept) => {
                 let values = values.map(|v| v.gather(kept).with_validity(None));
                 argument.add(groups, values.as_ref(), tag)
             }
         })
+    }
+    /// Sums of integers where most rows have a value: those without are added as zeros, in their places. False where
+    /// rows must be left out.
+    fn update_zeroed(
+        &mut self,
+        argument: usize,
+        groups: RowGroups<'_>,
+        values: &Vector,
+        present: &BooleanBuffer,
+    ) -> Result<bool> {
+        let argument = &mut self.arguments[argument];
+        let are_sums = argument.accumulators.iter().all(|a| matches!(a, Accumulator::Integers(_)));
+        let mostly_there = present.count_set_bits() * 2 >= present.len();
+        if !are_sums || !mostly_there || !matches!(values.data(), Data::I64(_) | Data::I32(_) | Data::I16(_))
+        {
+            return Ok(false);
+        }
+        argument.missing.resize(self.groups, 0);
+        let absent = !present;
+        match groups {
+            RowGroups::Single(_) => argument.missing[0] += absent.count_set_bits() as i64,
+            RowGroups::Each(each) => argument.count_missing(&absent, each),
+            RowGroups::Runs(runs) => argument.count_missing(&absent, runs.each()),
+        }
+        if argument.accumulators.is_empty() {
+            return Ok(true);
+        }
+        let mut numbers = integers(values)?.into_owned();
+        absent.set_indices().for_each(|row| numbers[row] = 0);
+        for accumulator in &mut argument.accumulators {
+            if let Accumulator::Integers(sums) = accumulator {
+                sums.update(groups, &numbers);
+            }
+        }
+        Ok(true)
     }
     /// As `update`, for an argument of one `AccumulatorKind::Picked`, whose rows are picked by `key`.
     pub fn update_picked(
@@ -669,6 +738,10 @@ impl States {
 }
 
 impl Argument {
+    /// Counts the rows without a value by the group of each row.
+    fn count_missing(&mut self, absent: &BooleanBuffer, each: &[u32]) {
+        absent.set_indices().for_each(|row| self.missing[each[row] as usize] += 1);
+    }
     fn add(&mut self, groups: RowGroups<'_>, values: Option<&Vector>, tag: u64) -> Result<()> {
         if self.accumulators.is_empty() || groups.rows() == 0 {
             return Ok(());

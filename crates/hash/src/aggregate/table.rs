@@ -6,9 +6,21 @@
 //! ```
 //! A slot's place is the top bits of the hash, which are in the slot, so the table grows without touching keys.
 //! Partitions are told by the lowest bits of the hash, which the table does not use.
+//!
+//! Look-ups in a table that is larger than the second-level cache are misses that depend on each other: the slot names
+//! the group, whose words and text lie elsewhere. They are asked for some rows before they are used, each by what the
+//! one before it has brought (`ask`), so that misses of several rows are under way at the same time.
 
-use super::keys::{KeyStore, Keys, long_texts_equal};
+use super::keys::{KeyStore, Keys, STEP_ROWS, Texts, long_texts_equal};
 use super::layout::KeyLayout;
+use super::text::TextColumn;
+use simd::prefetch;
+
+/// Misses of a smaller table are served by the third-level cache, and the processor sees enough of them ahead: asking
+/// costs more. Measured on Zen 4: 30,000 integers 9.4 ns a row without, 11.6 with; 900,000 of them 49 and 30.
+const PREFETCH_BYTES_MIN: usize = if cfg!(test) { 4 << 10 } else { 8 << 20 };
+/// As before, where texts lie in memory of their own, at the end of a longer chain: 30,000 of them 54 and 46 ns.
+const PREFETCH_BYTES_MIN_LONG: usize = if cfg!(test) { 4 << 10 } else { 3 << 20 };
 
 /// Slots of a new table: a few groups cost one small allocation.
 const SLOTS_MIN: usize = 64;
@@ -131,7 +143,16 @@ impl GroupTable {
         texts: bool,
     ) {
         groups.clear();
+        let ahead = self.asks_ahead();
         match rows {
+            None if ahead => {
+                let count = keys.hashes.len();
+                groups.reserve(count);
+                for (row, hash) in keys.hashes.iter().enumerate() {
+                    self.ask(keys, row, count, |at| at, texts);
+                    groups.push(self.find_one(keys, row, *hash, &equal, texts));
+                }
+            }
             None => {
                 groups.reserve(keys.hashes.len());
                 for (row, hash) in keys.hashes.iter().enumerate() {
@@ -140,11 +161,56 @@ impl GroupTable {
             }
             Some(rows) => {
                 groups.reserve(rows.len());
-                for row in rows {
+                for (at, row) in rows.iter().enumerate() {
+                    if ahead {
+                        // The rows lie anywhere in the other store.
+                        let next = |steps: usize| rows[(at + steps * STEP_ROWS).min(rows.len() - 1)] as usize;
+                        prefetch(keys.hashes, next(4));
+                        prefetch(keys.words, next(4) * keys.width);
+                        if texts {
+                            keys.texts.ask_views(next(2));
+                            keys.texts.ask_bytes(next(1));
+                        }
+                        self.ask(keys, at, rows.len(), |at| rows[at] as usize, texts);
+                    }
                     let row = *row as usize;
                     groups.push(self.find_one(keys, row, keys.hashes[row], &equal, texts));
                 }
             }
+        }
+    }
+    /// Whether what look-ups need is asked for ahead.
+    fn asks_ahead(&self) -> bool {
+        let chained = self.keys.texts.iter().any(TextColumn::has_long);
+        self.bytes() >= if chained { PREFETCH_BYTES_MIN_LONG } else { PREFETCH_BYTES_MIN }
+    }
+    /// Asks for what the rows behind the `at`-th of `count` will need: the slot of one, the words of one whose slot
+    /// has come, the text of one whose words have. `row` gives the row in a place.
+    #[inline(always)]
+    fn ask(&self, keys: &Keys<'_>, at: usize, count: usize, row: impl Fn(usize) -> usize, texts: bool) {
+        let fragment = |at: usize| keys.hashes[row(at)] >> 32;
+        if at + 3 * STEP_ROWS < count {
+            prefetch(&self.slots, (fragment(at + 3 * STEP_ROWS) >> self.shift) as usize);
+        }
+        // The group in the slot that a fragment points to: mostly the one, and else nothing is lost.
+        let guess = |at: usize| {
+            let fragment = fragment(at);
+            let slot = self.slots.get((fragment >> self.shift) as usize).copied().unwrap_or(0);
+            (slot >> 32 == fragment && slot != 0).then(|| (slot as u32 - 1) as usize)
+        };
+        if at + 2 * STEP_ROWS < count
+            && let Some(group) = guess(at + 2 * STEP_ROWS)
+        {
+            prefetch(&self.keys.words, group * keys.width);
+            if texts {
+                Texts::Store(&self.keys.texts).ask_views(group);
+            }
+        }
+        if texts
+            && at + STEP_ROWS < count
+            && let Some(group) = guess(at + STEP_ROWS)
+        {
+            Texts::Store(&self.keys.texts).ask_bytes(group);
         }
     }
     #[inline(always)]

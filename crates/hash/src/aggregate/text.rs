@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+use simd::prefetch;
 use types::Type;
 use vector::strings::{INLINE_BYTES, inline_view, make_view, view_length};
 use vector::{Data, Strings, Vector};
@@ -75,11 +76,55 @@ impl TextColumn {
         let (chunk, offset) = place(view);
         &self.chunks[chunk][offset..offset + view_length(view)]
     }
+    /// Whether some string was longer than a view holds.
+    pub fn has_long(&self) -> bool {
+        !self.chunks.is_empty()
+    }
+    /// Asks for the row's view.
+    #[inline(always)]
+    pub fn ask_view(&self, row: usize) {
+        prefetch(&self.views, row);
+    }
+    /// Asks for the bytes of the row's string, where they are not in its view.
+    #[inline(always)]
+    pub fn ask_bytes(&self, row: usize) {
+        let Some(view) = self.views.get(row) else { return };
+        if view_length(*view) > INLINE_BYTES {
+            let (chunk, offset) = place(*view);
+            if let Some(chunk) = self.chunks.get(chunk) {
+                prefetch(chunk, offset);
+            }
+        }
+    }
     /// Appends a row.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         let view = self.store(bytes);
         self.views.push(view);
+    }
+    /// Appends all strings of a vector.
+    pub fn extend(&mut self, strings: &Strings) {
+        if strings.views().iter().all(|view| view_length(*view) <= INLINE_BYTES) {
+            self.views.extend_from_slice(strings.views());
+            return;
+        }
+        self.views.reserve(strings.len());
+        for (row, view) in strings.views().iter().enumerate() {
+            if view_length(*view) <= INLINE_BYTES {
+                self.views.push(*view);
+            } else {
+                self.push(strings.get(row));
+            }
+        }
+    }
+    /// Appends a string, or the unset mark, of another column by its view there.
+    #[inline]
+    pub fn push_viewed(&mut self, other: &TextColumn, view: u128) {
+        if view_length(view) <= INLINE_BYTES || view == UNSET {
+            self.views.push(view);
+        } else {
+            self.push(other.viewed(view));
+        }
     }
     /// Appends a string of at most `INLINE_BYTES` bytes, or the unset mark, by its view.
     #[inline]

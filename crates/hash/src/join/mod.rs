@@ -22,6 +22,7 @@
 //! the columns themselves, and row numbers are never made.
 
 mod array;
+mod marks;
 mod payload;
 mod runs;
 mod slots;
@@ -35,6 +36,7 @@ use vector::gather::NO_ROW;
 use crate::exact_bits::{BitsFilling, ExactBits, RankedFilling, Ranks, bits_bytes};
 use crate::zeroed::Words;
 use array::ArrayFilling;
+pub use marks::RowMarks;
 pub use payload::Payload;
 use runs::{Runs, RunsFilling};
 use slots::{Slots, SlotsFilling};
@@ -69,7 +71,12 @@ pub const ROWS_MAX: usize = u32::MAX as usize - 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinKeys {
     /// Codes below `range`, equal exactly when the keys are, in this order from row to row.
-    Codes { range: u64, order: KeyOrder },
+    Codes {
+        /// One more than the greatest code.
+        range: u64,
+        /// How codes follow each other.
+        order: KeyOrder,
+    },
     /// Hashes: equal keys have equal hashes.
     Hashes,
 }
@@ -88,11 +95,17 @@ pub enum KeyOrder {
 /// How a table finds rows; the table at the head of this file says when each is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinTableKind {
+    /// The code itself is the row's number.
     RowNumbers,
+    /// A bit a code; counting bits gives the row's number.
     RankedBits,
+    /// As `RankedBits`, of keys that repeat in runs of rows.
     RankedRuns,
+    /// An array of first rows, by code.
     Array,
+    /// Slots that are found by hashing and probing.
     Slots,
+    /// A bit a code, where only existence is asked.
     Bits,
 }
 

@@ -7,7 +7,7 @@ use hash::aggregate::{
     AccumulatorKind, ArgumentSpec, BitOperation, Finish, PairMeasure, Pick, Quantile, RowGroups, Shape,
     Spread, StateSpec, States,
 };
-use plan::{AggregateCall, AggregateFunction, Expr, Pairing, Places};
+use plan::{AggregateCall, AggregateFunction, Expr, Pairing, Places, StateForm};
 use types::{Result, Type, Value};
 use vector::Vector;
 
@@ -164,11 +164,16 @@ impl Calls {
             F::Skewness | F::Kurtosis | F::KurtosisPop => AccumulatorKind::HigherMoments,
             F::QuantileCont { .. } | F::QuantileDisc { .. } => AccumulatorKind::Collected,
             F::Mode | F::Entropy => AccumulatorKind::Counted,
-            F::StringAgg { delimiter, ordered } => {
-                AccumulatorKind::Concatenation { delimiter: delimiter.clone(), ordered: *ordered }
-            }
+            F::ApproxCountDistinct => AccumulatorKind::Sketched,
+            F::StringAgg { delimiter, ordered, most } => AccumulatorKind::Concatenation {
+                delimiter: delimiter.clone(),
+                ordered: *ordered,
+                most: most.filter(|_| *ordered),
+            },
             F::Arrival { last } => AccumulatorKind::Arrival { last: *last },
-            F::Paired(_) => AccumulatorKind::Pairs,
+            F::Paired(_) | F::State(StateForm::Pairs) => AccumulatorKind::Pairs,
+            F::State(StateForm::Moments) => AccumulatorKind::Moments,
+            F::State(StateForm::HigherMoments) => AccumulatorKind::HigherMoments,
         };
         let kinds = &mut self.states.arguments[argument].accumulators;
         let accumulator = kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
@@ -185,6 +190,7 @@ impl Calls {
             F::VarSamp => spread(Spread::VarSamp),
             F::VarPop => spread(Spread::VarPop),
             F::Paired(pairing) => Finish::Paired { argument, accumulator, measure: measure(*pairing) },
+            F::State(_) => Finish::State { argument, accumulator },
             F::Product => Finish::Product { argument, accumulator },
             F::Skewness => shape(Shape::Skewness),
             F::Kurtosis => shape(Shape::Kurtosis),
@@ -202,6 +208,7 @@ impl Calls {
             }
             F::Mode => Finish::Mode { argument, accumulator },
             F::Entropy => Finish::Entropy { argument, accumulator },
+            F::ApproxCountDistinct => Finish::Estimate { argument, accumulator },
             F::SingleValue => {
                 let passing = ArgumentInput { value: None, ..input };
                 let rows = input.filter.map(|_| self.argument(passing, Type::Boolean));

@@ -9,42 +9,25 @@
 //! compared once for each row and once in the merge, however many DISTINCT values it has, and texts of keys are
 //! copied once a group.
 //!
+//! Pairs of few possible values, codes of a dictionary among them, are found by a map of codes (`SmallCodes`): the set
+//! itself is asked once for each.
+//!
 //! When groups are few but a worker's pairs overflow, one partition could not hold the pairs of its groups: then
 //! pairs become whole ones and are partitioned by the hash of the whole pair, so that one group's values spread over
 //! all partitions. All workers do the same: the first that has to know decides.
 
 use arrow_buffer::BooleanBuffer;
 use hash::aggregate::{
-    GroupTable, KeyBatch, KeyColumn, KeyLayout, KeyStore, RowGroups, States, extend_numbered,
+    GroupTable, KeyBatch, KeyLayout, KeyStore, RowGroups, SmallCodes, States, extend_numbered,
 };
 use types::{Result, Type, Value};
 use vector::{Data, Vector};
 
-use super::Aggregate;
-use super::partition::{PARTITIONS, by_partition};
+use super::descriptor::Descriptor;
+use hash::aggregate::partition::{PARTITIONS, by_partition};
 
-/// From this many groups on, pairs are partitioned by group.
-const MANY_GROUPS: usize = 1024;
 /// Pairs after which a table is judged.
 const SEEN_MIN: usize = if cfg!(test) { 50 } else { 4096 };
-
-/// A DISTINCT argument: its number, and the layouts of its pairs.
-pub(super) struct PairLayout {
-    /// Its number among the aggregation's arguments.
-    pub argument: usize,
-    /// The words of the group key, then the value.
-    pub whole: KeyLayout,
-    /// The group's number, then the value.
-    pub numbered: KeyLayout,
-}
-
-impl PairLayout {
-    /// `groups` is the layout of the group key, `ty` the argument's type; NULLs never enter a set.
-    pub fn new(argument: usize, groups: &KeyLayout, ty: Type) -> Self {
-        let value = KeyColumn { ty, nullable: false };
-        PairLayout { argument, whole: groups.extended(value), numbered: KeyLayout::numbered(value) }
-    }
-}
 
 /// A worker's set of pairs for one DISTINCT argument.
 pub(super) struct Pairs {
@@ -57,8 +40,12 @@ pub(super) struct Pairs {
     /// Whole pairs emptied from the table, or numbered ones whose groups are in the worker's partitions; empty or
     /// `PARTITIONS`.
     pub partitions: Vec<KeyStore>,
+    codes: SmallCodes,
     keys: KeyBatch,
     found: Vec<u32>,
+    unseen: Vec<u32>,
+    /// What was found for `unseen`.
+    new: Vec<u32>,
     /// Pairs seen since the table was empty.
     seen: usize,
     /// Numbered pairs are collected, not looked up: nearly all were different. Until the table is emptied.
@@ -66,16 +53,9 @@ pub(super) struct Pairs {
     partition_bytes: usize,
 }
 
-impl Aggregate {
-    /// Whether pairs are partitioned by group.
-    pub(super) fn pairs_by_group(&self, groups: usize) -> bool {
-        *self.pairs_by_group.get_or_init(|| groups >= MANY_GROUPS)
-    }
-}
-
 impl Pairs {
     /// An empty set for the pair layout `at` of the aggregation.
-    pub fn new(aggregate: &Aggregate, at: usize) -> Self {
+    pub fn new(aggregate: &Descriptor, at: usize) -> Self {
         let numbered = !aggregate.groups.is_empty();
         let layout = &aggregate.pairs[at];
         Pairs {
@@ -83,8 +63,11 @@ impl Pairs {
             numbered,
             table: GroupTable::new(if numbered { &layout.numbered } else { &layout.whole }),
             partitions: vec![],
+            codes: SmallCodes::new(aggregate.strategies.codes),
             keys: KeyBatch::default(),
             found: vec![],
+            unseen: vec![],
+            new: vec![],
             seen: 0,
             collects: false,
             partition_bytes: 0,
@@ -101,7 +84,7 @@ impl Pairs {
     /// Adds a batch's pairs: of the rows that pass the filter and have a value. `numbers` are the rows' groups.
     pub fn consume(
         &mut self,
-        aggregate: &Aggregate,
+        aggregate: &Descriptor,
         groups: &[Vector],
         numbers: RowGroups<'_>,
         vectors: &[Vector],
@@ -126,14 +109,24 @@ impl Pairs {
             }
         }
         let layout = if self.numbered { &layout.numbered } else { &layout.whole };
-        layout.encode(&columns, count, &mut self.keys)?;
         if self.collects {
+            layout.encode(&columns, count, &mut self.keys)?;
             self.found.clear();
             self.found.extend(0..count as u32);
             self.table.keys.append(&self.keys.view(), &self.found);
             return Ok(());
         }
-        self.table.find_or_insert(&self.keys.view(), None, &mut self.found);
+        if self.codes.find(&columns, count, &mut self.found, &mut self.unseen) {
+            if !self.unseen.is_empty() {
+                let new: Vec<Vector> = columns.iter().map(|c| c.gather(&self.unseen)).collect();
+                layout.encode(&new, self.unseen.len(), &mut self.keys)?;
+                self.table.find_or_insert(&self.keys.view(), None, &mut self.new);
+                self.codes.learn(&self.unseen, &self.new, &mut self.found);
+            }
+        } else {
+            layout.encode(&columns, count, &mut self.keys)?;
+            self.table.find_or_insert(&self.keys.view(), None, &mut self.found);
+        }
         self.seen += count;
         // Few are dropped: the merge, which looks them up in small tables, does it all.
         self.collects = self.numbered
@@ -145,17 +138,18 @@ impl Pairs {
     /// A table of pairs for what comes next; returns the pairs there were.
     fn empty(&mut self, layout: &KeyLayout) -> KeyStore {
         (self.seen, self.collects) = (0, false);
+        self.codes = SmallCodes::new(!self.codes.is_off());
         std::mem::replace(&mut self.table, GroupTable::new(layout)).keys
     }
     /// Takes the table's pairs out.
-    pub fn take(&mut self, aggregate: &Aggregate) -> KeyStore {
+    pub fn take(&mut self, aggregate: &Descriptor) -> KeyStore {
         let layout = &aggregate.pairs[self.at];
         let layout = if self.numbered { &layout.numbered } else { &layout.whole };
         self.partition_bytes = 0;
         self.empty(layout)
     }
     /// Numbered pairs become whole ones: `groups` are the keys of their groups.
-    pub fn make_whole(&mut self, aggregate: &Aggregate, groups: &KeyStore) {
+    pub fn make_whole(&mut self, aggregate: &Descriptor, groups: &KeyStore) {
         if !self.numbered {
             return;
         }
@@ -171,7 +165,7 @@ impl Pairs {
         self.numbered = false;
     }
     /// Moves whole pairs into partitions, told by the hash of the pair.
-    pub fn flush_whole(&mut self, aggregate: &Aggregate) {
+    pub fn flush_whole(&mut self, aggregate: &Descriptor) {
         let layout = &aggregate.pairs[self.at].whole;
         let keys = self.empty(layout);
         if self.partitions.is_empty() {
@@ -184,7 +178,7 @@ impl Pairs {
     }
     /// Moves numbered pairs into the partitions of their groups: `places[group]` is the group's partition and its
     /// place there.
-    pub fn flush_numbered(&mut self, aggregate: &Aggregate, places: &[(u32, u32)]) {
+    pub fn flush_numbered(&mut self, aggregate: &Descriptor, places: &[(u32, u32)]) {
         let layout = &aggregate.pairs[self.at].numbered;
         let mut keys = self.empty(layout);
         if self.partitions.is_empty() {
@@ -231,7 +225,7 @@ fn table_of(stores: Vec<KeyStore>, layout: &KeyLayout) -> GroupTable {
 
 /// Adds the values of whole `pairs`, each of which occurs once, to the states of their groups; `table` numbers those.
 pub(super) fn add_whole(
-    aggregate: &Aggregate,
+    aggregate: &Descriptor,
     argument: usize,
     pairs: KeyStore,
     table: &mut GroupTable,

@@ -9,26 +9,42 @@
 use std::sync::Arc;
 
 use hash::aggregate::{DirectMap, GroupTable, KeyBatch, KeyStore, RowGroups, Runs, SmallCodes, States};
-use plan::NodeId;
 use types::{Error, Result};
 use vector::{Batch, Vector};
 
-use super::Aggregate;
 use super::cells::CellGroups;
+use super::descriptor::Descriptor;
 use super::distinct::Pairs;
 use super::masked::Masked;
-use super::ordered::{Ordered, Segment, key_column};
-use super::partition::{Groups, SharedGroups, by_partition, scatter};
-use crate::context::{QueryContext, out_of_memory};
-use crate::pipeline::{Flow, Local, Sink, Work, local_state};
+use crate::pipeline::Work;
+use hash::aggregate::ordered::{Ordered, Segment, key_column};
+use hash::aggregate::partition::{Groups, SharedGroups, by_partition, scatter};
 
 /// A table that reduces its rows by less than this is not worth its look-ups.
 const REDUCTION_MIN: u64 = 2;
 /// One that reduces them this much may grow instead of emptying itself, up to `GROWTH` times.
 const REDUCTION_GOOD: u64 = 4;
 const GROWTH: usize = 8;
+/// Rows that only pass are spread over the partitions while they are still in the second-level cache.
+const PASSING_GROUPS: usize = 1 << 13;
 /// After a batch without runs, this many are not searched for any.
 const RUNLESS_BATCHES: u32 = 15;
+
+/// About how many groups there are in all, if the keys of `rows` rows were `seen` different ones out of equally frequent
+/// ones: the solution n of `seen = n (1 - exp(-rows / n))`; infinite where hardly any key came twice.
+fn groups_in_all(seen: f64, rows: f64) -> f64 {
+    let expected = |all: f64| all * -(-rows / all).exp_m1();
+    // One pair of equal keys in sixty-four rows is not enough to tell.
+    if seen * 64.0 > rows * 63.0 {
+        return f64::INFINITY;
+    }
+    let (mut low, mut high) = (seen, rows * 64.0);
+    while high - low > 0.01 * low {
+        let middle = (low * high).sqrt();
+        if expected(middle) < seen { low = middle } else { high = middle }
+    }
+    high
+}
 
 /// How the groups of the next batch are numbered.
 pub(super) enum Index {
@@ -70,15 +86,15 @@ pub(super) struct LocalGroups {
     /// Where the groups of the last flush went.
     places: Vec<(u32, u32)>,
     /// Rows since the table was empty.
-    rows: u64,
+    pub(super) rows: u64,
     groups_max: usize,
-    reservation: Option<memory::Reservation>,
+    pub(super) reservation: Option<memory::Reservation>,
     partition_bytes: usize,
 }
 
 impl LocalGroups {
     /// No groups; without group columns, the single group with its initial states.
-    pub fn new(aggregate: &Aggregate) -> Self {
+    pub fn new(aggregate: &Descriptor) -> Self {
         let strategies = &aggregate.strategies;
         let mut states = States::new(&aggregate.spec);
         let index = if aggregate.groups.is_empty() {
@@ -111,7 +127,7 @@ impl LocalGroups {
             partition_bytes: 0,
         }
     }
-    fn unordered(aggregate: &Aggregate) -> Index {
+    fn unordered(aggregate: &Descriptor) -> Index {
         match aggregate.direct {
             Some((low, values)) => Index::Direct(DirectMap::new(low, values)),
             None => Index::Hash,
@@ -131,31 +147,18 @@ impl LocalGroups {
         (self.table.keys, self.states, segments)
     }
 
-    /// Adds the rows of a batch. `tag` is the number of its unit; a batch too wide to be evaluated at once is halved.
-    pub fn consume(&mut self, aggregate: &Aggregate, batch: &Batch, tag: u64, work: &Work<'_>) -> Result<()> {
-        if batch.rows == 0 {
-            return Ok(());
-        }
-        if batch.is_coded() {
-            if self.consume_codes(aggregate, batch, tag)? {
-                self.rows += batch.rows as u64;
-                self.limit(aggregate);
-                return self.charge(aggregate, work);
-            }
-            return self.consume(aggregate, &batch.dense(), tag, work);
-        }
+    /// Adds the rows of a batch that are not codes. `tag` is the number of its unit; a batch too wide to be evaluated at
+    /// once is an error, before anything was added.
+    pub fn consume(
+        &mut self,
+        aggregate: &Descriptor,
+        batch: &Batch,
+        tag: u64,
+        work: &Work<'_>,
+    ) -> Result<()> {
         let ask = |bytes: u64| work.reserve(bytes as usize).map(drop);
         let room = expr::Room::in_pieces(&ask, work.query.piece_bytes_max());
-        let vectors = match aggregate.program.evaluate_within(batch, room) {
-            Err(error) if expr::is_too_wide(&error) => {
-                work.halves(batch.clone(), &mut |half| {
-                    self.consume(aggregate, &half, tag, work)?;
-                    Ok(Flow::More)
-                })?;
-                return Ok(());
-            }
-            vectors => vectors?,
-        };
+        let vectors = aggregate.program.evaluate_within(batch, room)?;
         let keys: Vec<Vector> = aggregate.groups.iter().map(|at| vectors[*at].clone()).collect();
         let uses_runs = self.number(aggregate, &keys, batch.rows, tag)?;
         let groups = match (&self.index, uses_runs) {
@@ -178,11 +181,11 @@ impl LocalGroups {
         self.rows += batch.rows as u64;
         self.limit(aggregate);
         self.limit_pairs(aggregate);
-        self.charge(aggregate, work)
+        Ok(())
     }
 
     /// The number of the group of one row.
-    pub(super) fn number_one(&mut self, aggregate: &Aggregate, keys: &[Vector], tag: u64) -> Result<u32> {
+    pub(super) fn number_one(&mut self, aggregate: &Descriptor, keys: &[Vector], tag: u64) -> Result<u32> {
         let numbers = if matches!(self.index, Index::Hash) {
             // Straight to the table: a map of codes would take a single row for a sign that it is of no use.
             aggregate.layout.encode(keys, 1, &mut self.keys)?;
@@ -197,7 +200,7 @@ impl LocalGroups {
     }
 
     /// Numbers the groups of a batch's rows, into `runs` (true) or `groups` (false).
-    fn number(&mut self, aggregate: &Aggregate, keys: &[Vector], rows: usize, tag: u64) -> Result<bool> {
+    fn number(&mut self, aggregate: &Descriptor, keys: &[Vector], rows: usize, tag: u64) -> Result<bool> {
         loop {
             let next = self.table.len();
             match &mut self.index {
@@ -249,7 +252,7 @@ impl LocalGroups {
         }
     }
 
-    fn number_by_table(&mut self, aggregate: &Aggregate, keys: &[Vector], rows: usize) -> Result<bool> {
+    fn number_by_table(&mut self, aggregate: &Descriptor, keys: &[Vector], rows: usize) -> Result<bool> {
         if self.codes.find(keys, rows, &mut self.groups, &mut self.unseen) {
             if !self.unseen.is_empty() {
                 let new: Vec<Vector> = keys.iter().map(|k| k.gather(&self.unseen)).collect();
@@ -293,7 +296,7 @@ impl LocalGroups {
     }
 
     /// Ascending keys no more: segments may share groups, which one table brings together.
-    pub fn leave_ordered(&mut self, aggregate: &Aggregate) -> Result<()> {
+    pub fn leave_ordered(&mut self, aggregate: &Descriptor) -> Result<()> {
         let keys = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout)).keys;
         let states = std::mem::replace(&mut self.states, States::new(&aggregate.spec));
         self.index = Self::unordered(aggregate);
@@ -322,7 +325,7 @@ impl LocalGroups {
     }
 
     /// Empties the table when it is full, and changes the strategy if it was not worth it.
-    fn limit(&mut self, aggregate: &Aggregate) {
+    pub(super) fn limit(&mut self, aggregate: &Descriptor) {
         let groups = self.table.len();
         if !matches!(self.index, Index::Hash | Index::Passing) || groups < self.groups_max {
             return;
@@ -331,20 +334,26 @@ impl LocalGroups {
         let grown_max = aggregate.strategies.groups_max.saturating_mul(GROWTH);
         if matches!(self.index, Index::Hash) {
             let few_expected = aggregate.estimated_groups < grown_max as f64 && reduction >= REDUCTION_MIN;
-            if self.groups_max < grown_max && (reduction >= REDUCTION_GOOD || few_expected) {
+            // A table that fills with keys most of which are still to come again has reduced little so far. Where some
+            // keys are much more frequent than others there are more than told: it grows for that once only.
+            let all = groups_in_all(groups as f64, self.rows as f64);
+            let few_left = self.groups_max == aggregate.strategies.groups_max
+                && all < (2 * self.groups_max) as f64
+                && aggregate.input_rows >= all * REDUCTION_GOOD as f64;
+            if self.groups_max < grown_max && (reduction >= REDUCTION_GOOD || few_expected || few_left) {
                 self.groups_max *= 2;
                 return;
             }
             if reduction < REDUCTION_MIN {
                 self.index = Index::Passing;
-                self.groups_max = aggregate.strategies.groups_max;
+                self.groups_max = aggregate.strategies.groups_max.min(PASSING_GROUPS);
             }
         }
         self.flush(aggregate);
     }
 
     /// Empties sets of pairs that are full: numbered ones together with their groups.
-    fn limit_pairs(&mut self, aggregate: &Aggregate) {
+    fn limit_pairs(&mut self, aggregate: &Descriptor) {
         let limit = aggregate.strategies.groups_max;
         if self.pairs.iter().all(|p| p.table.len() < limit) {
             return;
@@ -362,7 +371,7 @@ impl LocalGroups {
     }
 
     /// Moves the table's groups into the partitions, and the pairs that bear their numbers.
-    pub fn flush(&mut self, aggregate: &Aggregate) {
+    pub fn flush(&mut self, aggregate: &Descriptor) {
         let table = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout));
         let states = std::mem::replace(&mut self.states, States::new(&aggregate.spec));
         self.settle_pairs(aggregate, &table.keys);
@@ -380,7 +389,7 @@ impl LocalGroups {
     }
 
     /// Pairs of few groups become whole ones before these leave the table.
-    fn settle_pairs(&mut self, aggregate: &Aggregate, groups: &KeyStore) {
+    fn settle_pairs(&mut self, aggregate: &Descriptor, groups: &KeyStore) {
         if self.pairs.iter().any(Pairs::is_numbered) && !aggregate.pairs_by_group(groups.len()) {
             for pairs in &mut self.pairs {
                 pairs.make_whole(aggregate, groups);
@@ -391,7 +400,7 @@ impl LocalGroups {
     /// The table's groups as they lie there, with the rows of each partition; the pairs that bear their numbers go
     /// into partitions. For a worker's end. `None`: some groups are in partitions already, `flush` puts the rest
     /// there.
-    pub fn shared(&mut self, aggregate: &Aggregate) -> Option<(Arc<SharedGroups>, Vec<Vec<u32>>)> {
+    pub fn shared(&mut self, aggregate: &Descriptor) -> Option<(Arc<SharedGroups>, Vec<Vec<u32>>)> {
         if self.is_flushed() {
             return None;
         }
@@ -417,7 +426,7 @@ impl LocalGroups {
 
     /// Takes the table's groups out, which are on their way to a file. What comes later is numbered by a table: maps
     /// and ascending keys would only keep what is in the file already.
-    pub(super) fn take_groups(&mut self, aggregate: &Aggregate) -> (KeyStore, States) {
+    pub(super) fn take_groups(&mut self, aggregate: &Descriptor) -> (KeyStore, States) {
         let table = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout));
         let states = std::mem::replace(&mut self.states, States::new(&aggregate.spec));
         if matches!(self.index, Index::Ordered(_) | Index::Direct(_)) {
@@ -438,66 +447,22 @@ impl LocalGroups {
         let pairs: usize = self.pairs.iter().map(Pairs::bytes).sum();
         self.table.bytes() + self.states.bytes() + self.partition_bytes + index + pairs
     }
-
-    /// Writes everything to a file, if it should go there; returns whether.
-    fn put_away(&mut self, aggregate: &Aggregate, work: &Work<'_>) -> Result<bool> {
-        // Scattering takes another copy of a partition of the table, and pairs of all.
-        let pairs: usize = self.pairs.iter().map(Pairs::bytes).sum();
-        let spills =
-            aggregate.can_spill() && work.query.should_spill(self.bytes(), self.table.bytes() / 4 + pairs);
-        if spills {
-            work.put_away(|| self.spill(aggregate, work.query))?;
-        }
-        Ok(spills)
-    }
-
-    /// Keeps the budget informed, in steps. Where that says no, everything goes to a file.
-    fn charge(&mut self, aggregate: &Aggregate, work: &Work<'_>) -> Result<()> {
-        if self.put_away(aggregate, work)? {
-            return Ok(());
-        }
-        let (query, bytes) = (work.query, self.bytes() as u64);
-        let held = self.reservation.as_ref().map_or(0, memory::Reservation::bytes);
-        if bytes <= held.max(CHARGE_STEP) {
-            return Ok(());
-        }
-        let wanted = bytes + bytes / 4;
-        match &mut self.reservation {
-            Some(reservation) => reservation.resize(wanted).map_err(out_of_memory),
-            None => {
-                self.reservation = Some(query.reserve(wanted as usize)?);
-                Ok(())
-            }
-        }
-    }
 }
 
-/// Less than this is not worth asking for.
-const CHARGE_STEP: u64 = 1 << 20;
+#[cfg(test)]
+mod tests {
+    use super::groups_in_all;
 
-/// The sink of an aggregation.
-pub(super) struct AggregateSink(pub std::sync::Arc<Aggregate>);
-
-impl Sink for AggregateSink {
-    fn takes_any_order(&self) -> bool {
-        true
-    }
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn local(&self) -> Local {
-        Box::new(LocalGroups::new(&self.0))
-    }
-    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
-        local_state::<LocalGroups>(local).consume(&self.0, &batch, tag, work)?;
-        Ok(Flow::More)
-    }
-    fn put_away(&self, local: &mut Local, work: &Work<'_>) -> Result<()> {
-        local_state::<LocalGroups>(local).put_away(&self.0, work).map(|_| ())
-    }
-    fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
-        let locals =
-            locals.into_iter().filter_map(|l| l.downcast::<LocalGroups>().ok()).map(|l| *l).collect();
-        self.0.begin_merge(locals, query)
+    #[test]
+    fn the_number_of_keys_is_told_from_those_that_came_twice() {
+        for all in [1000.0f64, 100_000.0, 5e6] {
+            for rows in [all * 0.1, all * 0.5, all, all * 5.0] {
+                let seen = all * (1.0 - (-rows / all).exp());
+                let told = groups_in_all(seen, rows);
+                assert!((told / all - 1.0).abs() < 0.05, "{told} instead of {all} after {rows} rows");
+            }
+        }
+        assert_eq!(groups_in_all(65_536.0, 65_540.0), f64::INFINITY);
+        assert!(groups_in_all(10.0, 1e9) < 10.2);
     }
 }

@@ -9,87 +9,18 @@
 //! looked up. What does not suit (NULLs, values that fail where no row is selected, too many groups) is gathered and
 //! goes the way of all batches; when groups are too many, the scan is told to gather from then on.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-use expr::Program;
 use hash::aggregate::{MaskedGroups, MaskedPart, States};
-use plan::{Expr, ExprKind, PhysicalNode, PhysicalPlan};
-use types::{Error, Result};
+use types::Result;
 use vector::{Batch, Codes, Data, Meaning, Vector};
 
-use super::Aggregate;
-use super::calls::Calls;
-use super::cells::CellArguments;
+use super::descriptor::Descriptor;
 use super::local::{Index, LocalGroups};
-use super::products::Factors;
-use crate::compose::Circumstances;
-use crate::transfer::edges::Edges;
+use super::products::{Factors, evaluate};
 
 /// More groups in one block than this are numbered row by row.
 const GROUPS_MAX: usize = 32;
-/// More groups expected than this are not tried, by masks and by cells.
-const GROUPS_EXPECTED_MAX: f64 = 64.0;
-const CELL_GROUPS_EXPECTED_MAX: f64 = 1024.0;
-
-/// What an aggregation wants of the scan below it.
-pub struct CodesWanted {
-    /// Columns of the scan's output whose codes must have one byte.
-    pub keys: Vec<usize>,
-    /// Sums by cells are possible.
-    pub cells: bool,
-    /// Sums by bit masks are possible.
-    pub masks: bool,
-    /// There were too many groups, or the codes do not suit.
-    pub refused: AtomicBool,
-}
-
-impl CodesWanted {
-    /// What an aggregation wants that `codes` has decided about.
-    pub(super) fn of(plan: &PhysicalPlan, codes: plan::pipeline::Codes) -> Result<Arc<CodesWanted>> {
-        let keys = match &plan.node {
-            PhysicalNode::Aggregate { groups, .. } => keys(groups),
-            _ => None,
-        };
-        let keys = keys.ok_or_else(|| Error::internal("an aggregation on codes of no columns"))?;
-        let plan::pipeline::Codes { cells, masks, .. } = codes;
-        Ok(Arc::new(CodesWanted { keys, cells, masks, refused: AtomicBool::new(false) }))
-    }
-}
-
-/// How an aggregation works on the codes of the scan right below it; `None` when it cannot, or must not.
-pub(crate) fn codes(
-    plan: &PhysicalPlan,
-    edges: &Edges,
-    circumstances: &Circumstances<'_>,
-) -> Option<plan::pipeline::Codes> {
-    let PhysicalNode::Aggregate { input, groups, aggregates } = &plan.node else { return None };
-    let PhysicalNode::TableScan { .. } = &input.node else { return None };
-    let settings = circumstances.settings;
-    let few = plan.estimated_rows <= CELL_GROUPS_EXPECTED_MAX.max(GROUPS_EXPECTED_MAX);
-    if !settings.switches.aggregates_on_codes
-        || !settings.switches.predicates_on_codes
-        || !few
-        || !edges.is_fused(input.id)
-    {
-        return None;
-    }
-    keys(groups)?;
-    let calls = Calls::new(groups, aggregates);
-    if !calls.states.is_sums() || calls.arguments.iter().any(|a| a.filter.is_some()) {
-        return None;
-    }
-    let masks = circumstances.masks_pay && plan.estimated_rows <= GROUPS_EXPECTED_MAX;
-    let cells = settings.switches.cell_sums
-        && plan.estimated_rows <= CELL_GROUPS_EXPECTED_MAX
-        && CellArguments::of(&calls, input).is_some_and(|cells| cells.pays(masks));
-    (masks || cells).then_some(plan::pipeline::Codes { aggregate: plan.id, cells, masks })
-}
-
-/// The input columns that keys are.
-fn keys(groups: &[Expr]) -> Option<Vec<usize>> {
-    groups.iter().map(|e| if let ExprKind::Input(at) = e.kind { Some(at) } else { None }).collect()
-}
 
 /// The groups that a worker found among the codes of the present block.
 #[derive(Default)]
@@ -186,7 +117,7 @@ impl Masked {
 
 impl LocalGroups {
     /// Adds a batch of codes; false, with nothing changed, when it has to be gathered first.
-    pub(super) fn consume_codes(&mut self, aggregate: &Aggregate, batch: &Batch, tag: u64) -> Result<bool> {
+    pub(super) fn consume_codes(&mut self, aggregate: &Descriptor, batch: &Batch, tag: u64) -> Result<bool> {
         let Some(wanted) = aggregate.codes_wanted.get() else { return Ok(false) };
         if matches!(self.index, Index::Passing) {
             return Ok(false);
@@ -210,7 +141,7 @@ impl LocalGroups {
     /// By masks, products in passes of their own where their codes suit.
     fn consume_masked(
         &mut self,
-        aggregate: &Aggregate,
+        aggregate: &Descriptor,
         batch: &Batch,
         masked: &mut Masked,
         tag: u64,
@@ -228,7 +159,7 @@ impl LocalGroups {
 
     fn add_masked(
         &mut self,
-        aggregate: &Aggregate,
+        aggregate: &Descriptor,
         batch: &Batch,
         values: Values<'_>,
         masked: &mut Masked,
@@ -288,20 +219,4 @@ struct Values<'a> {
     vectors: &'a [Vector],
     /// Factors of the arguments that are summed as products; empty when there is none.
     factors: Vec<Factors<'a>>,
-}
-
-/// A program's results; those that are constants, or numbers in a dictionary, and no groups, one value a row.
-pub(super) fn evaluate(program: &Program, batch: &Batch, groups: &[usize]) -> Result<Vec<Vector>> {
-    let mut vectors = program.evaluate_coded(batch)?;
-    for (at, vector) in vectors.iter_mut().enumerate() {
-        let repeats = match vector.data() {
-            Data::Constant(_) => true,
-            Data::Coded(coded) => matches!(coded.meaning, Meaning::Values(_)),
-            _ => false,
-        };
-        if repeats && !groups.contains(&at) {
-            *vector = vector.flatten();
-        }
-    }
-    Ok(vectors)
 }

@@ -20,11 +20,11 @@ use types::Result;
 use super::Aggregate;
 use super::distinct::{add_numbered, add_whole, deduplicated};
 use super::local::{Index, LocalGroups};
-use super::ordered::chain;
-use super::partition::{Groups, PARTITIONS, Share};
 use super::source::{Finished, Part, parts_between, parts_of};
 use crate::context::QueryContext;
 use crate::pipeline::{Step, Work};
+use hash::aggregate::ordered::chain;
+use hash::aggregate::partition::{Groups, PARTITIONS, Share};
 
 /// Groups of a key range, roughly.
 const RANGE_GROUPS: usize = 1 << 15;
@@ -60,7 +60,7 @@ impl Aggregate {
         if self.groups.is_empty() {
             return self.merge_single(locals, query);
         }
-        locals.retain(|l| l.table.len() > 0 || l.is_flushed());
+        locals.retain(|l| !l.table.is_empty() || l.is_flushed());
         query.metrics.state(self.node, "groups by", self.how(&locals));
         if self.has_spilled() {
             let groups = locals.iter().map(|l| l.table.len()).sum();
@@ -218,7 +218,13 @@ impl<'a> Merged<'a> {
         }
     }
     /// Adds whole workers, none of which has partitions.
-    fn add_locals(&mut self, locals: Vec<LocalGroups>) -> Result<()> {
+    fn add_locals(&mut self, mut locals: Vec<LocalGroups>) -> Result<()> {
+        // Where a worker had to make its pairs whole, all do: a pair in both forms would count twice.
+        if locals.iter().flat_map(|local| &local.pairs).any(|pairs| !pairs.is_numbered()) {
+            for LocalGroups { pairs, table, .. } in &mut locals {
+                pairs.iter_mut().for_each(|pairs| pairs.make_whole(self.aggregate, &table.keys));
+            }
+        }
         let mut whole: Vec<Vec<KeyStore>> = self.aggregate.pairs.iter().map(|_| vec![]).collect();
         let mut numbered: Vec<Vec<KeyStore>> = self.aggregate.pairs.iter().map(|_| vec![]).collect();
         for local in locals {
@@ -293,7 +299,9 @@ impl Ranges {
         let mut merged = Groups::new(&aggregate.layout, &aggregate.spec);
         // Group number + 1 of each place in the merged groups.
         let mut numbers = vec![0u32; to - from];
-        for local in 0..self.locals.len() {
+        // Each range begins with another worker's states: what the first merge from them makes, such as logs
+        // arranged by group, is made of all workers' at the same time.
+        for local in (0..self.locals.len()).map(|at| (at + range) % self.locals.len()) {
             work.check()?;
             let (mut rows, mut groups, mut new) = (vec![], vec![], vec![]);
             let mut next = merged.keys.len() as u32;
@@ -424,7 +432,7 @@ impl Partitions {
             };
             for (slot, groups) in self.groups.iter().zip(shares) {
                 let pairs = numbered.iter_mut().filter_map(Iterator::next).collect();
-                if groups.len() > 0 {
+                if !groups.is_empty() {
                     lock(slot).push(GroupsAndPairs { groups, pairs });
                 }
             }
@@ -448,7 +456,10 @@ impl Partitions {
         if aggregate.merges_in_source() {
             return Ok(());
         }
-        let groups = std::mem::take(&mut *lock(&self.groups[partition]));
+        let mut groups = std::mem::take(&mut *lock(&self.groups[partition]));
+        // As in `Ranges::run`.
+        let first = partition % groups.len().max(1);
+        groups.rotate_left(first);
         let count: usize = groups.iter().map(|g| g.groups.len()).sum();
         let bytes: usize = groups.iter().map(|g| g.groups.bytes()).sum();
         let _room = if bytes > 1 << 20 { Some(work.reserve(bytes)?) } else { None };

@@ -18,7 +18,6 @@ use vector::{Batch, Codes, Data, Meaning, Vector};
 
 use super::calls::Calls;
 use super::cells::{fits, is_exact};
-use super::masked::evaluate;
 
 /// Factors that one pass multiplies.
 const FACTORS_MAX: usize = 3;
@@ -214,4 +213,20 @@ impl Factors<'_> {
         }
         Ok(())
     }
+}
+
+/// A program's results; those that are constants, or numbers in a dictionary, and no groups, one value a row.
+pub(super) fn evaluate(program: &Program, batch: &Batch, groups: &[usize]) -> Result<Vec<Vector>> {
+    let mut vectors = program.evaluate_coded(batch)?;
+    for (at, vector) in vectors.iter_mut().enumerate() {
+        let repeats = match vector.data() {
+            Data::Constant(_) => true,
+            Data::Coded(coded) => matches!(coded.meaning, Meaning::Values(_)),
+            _ => false,
+        };
+        if repeats && !groups.contains(&at) {
+            *vector = vector.flatten();
+        }
+    }
+    Ok(vectors)
 }

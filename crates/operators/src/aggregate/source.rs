@@ -8,9 +8,9 @@ use types::Result;
 use vector::{Batch, Vector};
 
 use super::Aggregate;
-use super::partition::PARTITIONS;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work};
+use hash::aggregate::partition::PARTITIONS;
 
 /// Groups of a unit: some batches, so that several workers share a large result.
 const PART_GROUPS: usize = 1 << 14;

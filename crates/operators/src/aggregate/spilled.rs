@@ -23,11 +23,11 @@ use vector::Vector;
 use super::Aggregate;
 use super::local::{Index, LocalGroups};
 use super::merge::Merged;
-use super::partition::{Groups, PARTITIONS};
 use super::source::Finished;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Push, Work};
 use crate::spill::{FANOUT, LEVELS_MAX, Partitions, count_spilled, partition_of};
+use hash::aggregate::partition::{Groups, PARTITIONS};
 
 const _: () = assert!(FANOUT == PARTITIONS, "a stream for each partition");
 

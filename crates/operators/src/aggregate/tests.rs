@@ -224,6 +224,9 @@ fn oracle(call: &AggregateCall, rows: &[&Row]) -> Value {
     if call.distinct {
         values = values.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
     }
+    if call.function == F::ApproxCountDistinct {
+        return Value::I64(values.into_iter().collect::<BTreeSet<_>>().len() as i64);
+    }
     if call.function == F::Count {
         return Value::I64(values.len() as i64);
     }
@@ -274,7 +277,7 @@ fn oracle(call: &AggregateCall, rows: &[&Row]) -> Value {
 
 fn call(function: F, at: usize, from: Type) -> AggregateCall {
     let ty = match &function {
-        F::Count | F::CountStar => Type::BigInt,
+        F::Count | F::CountStar | F::ApproxCountDistinct => Type::BigInt,
         F::Sum if from.is_float() => Type::Double,
         F::Sum if from.is_integer() => Type::BigInt,
         F::Sum => Type::Decimal { precision: 38, scale: from.scale() },
@@ -379,13 +382,15 @@ fn all_calls(keys: usize, types: &[Type], with_distinct: bool, random: &mut Rand
     let delimiter: Arc<str> = ", ".into();
     let mut calls = vec![count_star()];
     for (at, ty) in types.iter().enumerate().skip(keys) {
-        let mut functions = vec![F::Count, F::Min, F::Max, F::Mode, F::Entropy];
+        let mut functions = vec![F::Count, F::Min, F::Max, F::Mode, F::Entropy, F::ApproxCountDistinct];
         if ty.is_numeric() {
             functions.extend([F::Sum, F::Avg, F::VarPop, F::StddevSamp]);
         }
         match ty {
             Type::Boolean => functions.extend([F::BoolAnd, F::BoolOr]),
-            Type::Text => functions.push(F::StringAgg { delimiter: delimiter.clone(), ordered: false }),
+            Type::Text => {
+                functions.push(F::StringAgg { delimiter: delimiter.clone(), ordered: false, most: None })
+            }
             _ => {}
         }
         calls.extend(functions.into_iter().map(|f| call(f, at, *ty)));
@@ -543,6 +548,26 @@ fn many_groups_and_many_distinct_values() {
                 let groups_max = strategies.groups_max.clamp(300, 2000);
                 case.check(Strategies { groups_max, ..strategies }, 512, &mut random);
             }
+        }
+    }
+}
+
+/// Pairs that a worker collected with their repeats become whole at its limit, and those of a worker that stays below are
+/// still numbered: a pair that both have counts once.
+#[test]
+fn distinct_values_count_once_when_only_some_workers_were_full() {
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let mut side = input(&[Type::Integer], 3000, 2, 0, false, &mut random);
+        for (at, row) in side.rows.iter_mut().enumerate() {
+            row[0] = Value::I32(at as i32 % 2);
+            row[3] = Value::I64((at as i64 * 7919) % 600);
+        }
+        let mut distinct = call(F::Count, 3, Type::BigInt);
+        distinct.distinct = true;
+        let case = Case { input: side, bounds: None, groups: vec![0], aggregates: vec![distinct] };
+        for codes in [true, false] {
+            case.check(Strategies { codes, groups_max: 700, ..EVERYTHING }, 100, &mut random);
         }
     }
 }

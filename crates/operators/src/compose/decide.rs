@@ -9,79 +9,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use plan::pipeline::{Codes, Pipelines, ScanBound, Transfer};
 use plan::{NodeId, PhysicalNode, PhysicalPlan, TableId};
 
-use crate::aggregate::{clustered, join_groups, masked};
-use crate::context::{ExecutionSettings, QueryContext};
+use super::circumstances::Circumstances;
+use crate::aggregate::{clustered, codes, join_groups};
 use crate::hash_join::HashJoin;
 use crate::sort::Sort;
 use crate::transfer::edges::Edges;
-
-/// What decisions are made from, apart from the plan.
-pub struct Circumstances<'a> {
-    /// The session's settings.
-    pub settings: &'a ExecutionSettings,
-    /// Knows the tables' blocks.
-    pub statistics: &'a dyn BlockStatistics,
-    /// The memory of the query.
-    pub memory: Memory,
-    /// Workers that run at a time.
-    pub threads: u64,
-    /// Whether sums under bit masks are worth it on this machine.
-    pub masks_pay: bool,
-}
-
-/// Memory when the decisions are made.
-#[derive(Clone, Copy, Debug)]
-pub struct Memory {
-    /// Bytes that may be used in all.
-    pub limit: u64,
-    /// Bytes that are left.
-    pub available: u64,
-    /// Bytes of states before they go to files.
-    pub states: u64,
-    /// There are files that states may go to.
-    pub has_files: bool,
-}
-
-/// What is known of blocks beforehand.
-pub trait BlockStatistics {
-    /// Least and greatest value of an integer column in each block; `None` where the column has NULLs or is of no
-    /// such type.
-    fn bounds(&self, table: TableId, column: usize) -> Option<(&[i64], &[i64])>;
-}
-
-impl BlockStatistics for QueryContext {
-    fn bounds(&self, table: TableId, column: usize) -> Option<(&[i64], &[i64])> {
-        let data = &self.tables.get(&table)?.data;
-        if data.statistics(column).null_count > 0 {
-            return None;
-        }
-        data.zones().bounds(column)
-    }
-}
-
-impl QueryContext {
-    /// The circumstances of a run.
-    pub fn circumstances(&self) -> Circumstances<'_> {
-        Circumstances {
-            settings: &self.settings,
-            statistics: self,
-            memory: Memory {
-                limit: self.budget.limit(),
-                available: self.budget.available(),
-                states: crate::spill::room(&self.budget),
-                has_files: self.temporary.is_some(),
-            },
-            threads: workorder::parallelism(),
-            masks_pay: simd::masks_pay(),
-        }
-    }
-}
 
 /// How an aggregation finds its groups, where it is not by tables of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Grouping {
     /// Block by block, by the table's column.
-    Clustered { table: TableId, column: usize },
+    Clustered {
+        /// The table whose blocks are clustered.
+        table: TableId,
+        /// The position of the column that they are clustered by.
+        column: usize,
+    },
     /// As build rows of the join right below.
     BuildRows,
     /// On the codes of the scan right below.
@@ -204,5 +147,5 @@ fn grouping(plan: &PhysicalPlan, edges: &Edges, circumstances: &Circumstances<'_
     if join_groups::pays(plan, edges, circumstances) {
         return Some(Grouping::BuildRows);
     }
-    masked::codes(plan, edges, circumstances).map(Grouping::Codes)
+    codes::codes(plan, edges, circumstances).map(Grouping::Codes)
 }

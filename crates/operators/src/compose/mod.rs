@@ -7,6 +7,7 @@
 //! ```
 //! The first two are functions of data alone; the third makes operators and decides nothing.
 
+mod circumstances;
 mod cut;
 pub mod decide;
 mod realise;
@@ -25,8 +26,9 @@ use crate::context::QueryContext;
 use crate::pipeline::Sink;
 use crate::stream::{ResultQueue, Stream};
 use crate::table_scan;
+pub use circumstances::{BlockStatistics, Circumstances, Memory};
 pub use cut::cut;
-pub use decide::{Circumstances, Decisions, Note, decide};
+pub use decide::{Decisions, Note, decide};
 pub use realise::realise;
 
 /// The query's segments and where its result will be.

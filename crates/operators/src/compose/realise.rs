@@ -425,7 +425,7 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
         let plan = self.node(node)?;
         once(&mut self.limits, node, || match &plan.node {
             PhysicalNode::Limit { offset, count, .. } => {
-                let (sink, source) = Limit::new(node, *offset, *count);
+                let (sink, source) = Limit::ends(node, *offset, *count);
                 Ok((Arc::new(sink) as Arc<dyn Sink>, Arc::new(source) as Arc<dyn Source>))
             }
             _ => Err(other("a limit", node)),

@@ -10,7 +10,8 @@ use plan::{
 use types::{Comparison, Type};
 use workorder::SegmentId;
 
-use super::decide::{BlockStatistics, Circumstances, Memory, decide};
+use super::decide::decide;
+use super::{BlockStatistics, Circumstances, Memory};
 use super::{Decisions, Pipelines, cut};
 use crate::context::ExecutionSettings;
 use crate::transfer::setting::TransferSetting;
@@ -26,22 +27,12 @@ impl BlockStatistics for Blocks {
 }
 
 /// What the tests vary.
+#[derive(Default)]
 struct Case {
     settings: ExecutionSettings,
     blocks: Blocks,
     has_files: bool,
     masks_pay: bool,
-}
-
-impl Default for Case {
-    fn default() -> Self {
-        Case {
-            settings: ExecutionSettings::default(),
-            blocks: Blocks::default(),
-            has_files: false,
-            masks_pay: false,
-        }
-    }
 }
 
 impl Case {

@@ -16,11 +16,12 @@ use plan::{FilterId, NodeId};
 use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
 
-use super::build::null_rows;
+use super::HashJoin;
+use super::null_keys::null_rows;
 use super::payload::TablePayload;
 use super::row_marks::RowMarks;
+use super::shared::lock;
 use super::state::{BuildBatch, Built, Keys};
-use super::{HashJoin, lock};
 use crate::context::QueryContext;
 use crate::pipeline::{Step, Work};
 use crate::runtime_filter::{KeyFilter, KeyFilterFilling};

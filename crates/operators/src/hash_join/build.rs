@@ -9,15 +9,16 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
-use arrow_buffer::{BooleanBuffer, NullBuffer};
 use hash::{KeyBounds, is_integer_key};
 use plan::{NodeId, PhysicalJoinKind};
 use types::Result;
 use vector::{Batch, Data, Vector};
 
-use super::groups::CROWDED_ROW_BYTES;
+use super::HashJoin;
+use super::crowds::CROWDED_ROW_BYTES;
+use super::null_keys::null_rows;
+use super::shared::lock;
 use super::state::BuildBatch;
-use super::{HashJoin, lock};
 use crate::collect::detached;
 use crate::context::{QueryContext, out_of_memory};
 use crate::pipeline::{Flow, Local, Sink, Work, local_state};
@@ -227,20 +228,4 @@ impl Sink for BuildSink {
         }
         Ok(())
     }
-}
-
-/// Validity of whole keys: a row is NULL when any of its keys is. `None` when there is no such row.
-pub(crate) fn null_rows(keys: &[Vector], rows: usize) -> Option<NullBuffer> {
-    let mut all: Option<NullBuffer> = None;
-    for key in keys.iter().filter(|k| k.has_nulls()) {
-        let own = match key.data() {
-            vector::Data::Constant(types::Value::Null) => NullBuffer::new(BooleanBuffer::new_unset(rows)),
-            _ => match key.validity() {
-                Some(validity) => validity.clone(),
-                None => continue,
-            },
-        };
-        all = NullBuffer::union(all.as_ref(), Some(&own));
-    }
-    all.filter(|nulls| nulls.null_count() > 0)
 }

@@ -7,7 +7,7 @@ use plan::{NodeId, PhysicalJoinKind as Kind};
 use types::{Error, Result};
 
 use super::HashJoin;
-use super::row_marks::RowMarks;
+use super::row_marks::{RowMarks, in_unit};
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work};
 
@@ -49,7 +49,7 @@ impl Source for BuildRows {
         let join = &*self.0;
         let built = join.built()?;
         let marks = built.matched.as_ref().ok_or_else(|| Error::internal("build rows were not marked"))?;
-        marks.in_unit(unit, join.kind == Kind::BuildSemi, work.query.settings.batch_rows, &mut |rows| {
+        in_unit(marks, unit, join.kind == Kind::BuildSemi, work.query.settings.batch_rows, &mut |rows| {
             push(join.columns.of_build(&built.columns, rows))
         })
     }

@@ -25,11 +25,14 @@
 //! This module leaves to others: cutting the pipeline (compose), the tables themselves (crate hash).
 
 mod assemble;
+mod buffers;
 mod build;
 mod build_rows;
 mod compared;
+mod crowds;
 mod groups;
 mod keys;
+mod null_keys;
 pub(crate) mod output;
 pub(crate) mod pairs;
 pub(crate) mod partners;
@@ -38,6 +41,7 @@ mod payload;
 mod payload_tests;
 mod probe;
 pub(crate) mod row_marks;
+mod shared;
 #[cfg(test)]
 mod speed;
 mod spilled;
@@ -46,60 +50,21 @@ mod state;
 pub(crate) mod tests;
 mod unknown;
 
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use expr::Program;
-use plan::{FilterId, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan, Ranges};
-use types::{Error, Result, Type};
+use plan::{PhysicalJoinKind, PhysicalNode, PhysicalPlan, Ranges};
+use types::{Error, Result};
 
 use crate::context::{ExecutionSettings, QueryContext};
 use crate::pipeline::{Sink, Source, Step, Transform};
 use crate::range_join::terms::RangeTerms;
-use assemble::Assembly;
-pub(crate) use build::null_rows;
+pub(crate) use null_keys::null_rows;
 use output::JoinColumns;
 use pairs::Residual;
-use state::{BuildBatch, Built};
-
-/// A hash join: keys and condition at plan time, and the build side that sink, steps and probe share.
-pub struct HashJoin {
-    node: NodeId,
-    kind: PhysicalJoinKind,
-    probe_keys: Program,
-    build_keys: Program,
-    key_types: Vec<Type>,
-    null_equals_null: bool,
-    null_aware: bool,
-    residual: Option<Residual>,
-    /// What of the residual crowded keys are searched by.
-    range: Option<RangeTerms>,
-    columns: JoinColumns,
-    /// The kept columns may go into the table: keys are said to be unique, and build rows as such are not needed.
-    may_hold_payload: bool,
-    fills: Vec<(FilterId, usize)>,
-
-    collected: Mutex<Vec<BuildBatch>>,
-    /// The list of a null-aware join has rows; has a NULL in a key. For BuildAnti the list is the probe side.
-    list_has_rows: AtomicBool,
-    list_has_null: AtomicBool,
-    assembly: Mutex<Option<Arc<Assembly>>>,
-    /// Present until the last probe has ended.
-    built: RwLock<Option<Arc<Built>>>,
-    /// Segments that look into `built`.
-    users: AtomicUsize,
-    /// The two sides go to files when the build side does not fit memory.
-    can_spill: bool,
-    /// Bytes and rows that all workers have collected.
-    held_bytes: AtomicUsize,
-    held_rows: AtomicUsize,
-    spilled: OnceLock<spilled::Spilled>,
-    /// The collected batches, of no use once all is built. The first probe frees them: while the build is being
-    /// completed, every other worker waits.
-    leftovers: Mutex<Vec<BuildBatch>>,
-    has_leftovers: AtomicBool,
-}
+pub use shared::HashJoin;
+use shared::looks_at_unknown_pairs;
 
 impl HashJoin {
     /// `plan` has to be a HashJoin node, whose sides may go to files if `can_spill`. Also decides whether kept columns
@@ -250,54 +215,4 @@ impl HashJoin {
     pub fn build_rows(self: &Arc<Self>) -> Option<Arc<dyn Source>> {
         self.marks_build_rows().then(|| Arc::new(build_rows::BuildRows(self.clone())) as Arc<dyn Source>)
     }
-
-    /// Probing notes which build rows matched.
-    fn marks_build_rows(&self) -> bool {
-        self.kind.marks_build_rows()
-    }
-    /// Only whether a probe row has a match is asked.
-    fn asks_existence(&self) -> bool {
-        use PhysicalJoinKind as K;
-        matches!(self.kind, K::ProbeSemi | K::ProbeAnti | K::ProbeMark)
-    }
-    /// Pairs whose comparison is NULL are looked at one by one.
-    fn looks_at_unknown_pairs(&self) -> bool {
-        looks_at_unknown_pairs(self.null_aware, self.residual.is_some(), self.key_types.len())
-    }
-    /// Build rows with a NULL key are kept: they come out, or they are compared.
-    fn keeps_null_keys(&self) -> bool {
-        self.null_equals_null || self.looks_at_unknown_pairs() || self.kind.keeps_build_rows()
-    }
-    fn built(&self) -> Result<Arc<Built>> {
-        let built = self.built.read().unwrap_or_else(PoisonError::into_inner);
-        built.clone().ok_or_else(|| Error::internal("a join was probed before it was built"))
-    }
-    fn set_built(&self, built: Built) -> Result<()> {
-        let mut place = self.built.write().unwrap_or_else(PoisonError::into_inner);
-        match place.replace(Arc::new(built)) {
-            None => Ok(()),
-            Some(_) => Err(Error::internal("a join was built twice")),
-        }
-    }
-    /// A segment will look into the table.
-    fn add_user(&self) {
-        self.users.fetch_add(1, SeqCst);
-    }
-    /// One of them will do so no more; the last one frees the table, which other operators may have use for.
-    fn user_finished(&self) {
-        if self.users.fetch_sub(1, SeqCst) == 1 {
-            let built = self.built.write().unwrap_or_else(PoisonError::into_inner).take();
-            let leftovers = std::mem::take(&mut *lock(&self.leftovers));
-            drop((built, leftovers));
-        }
-    }
-}
-
-/// Whether two facts about the list do not say all of a null-aware join (see the head of this file).
-fn looks_at_unknown_pairs(null_aware: bool, has_residual: bool, keys: usize) -> bool {
-    null_aware && (has_residual || keys > 1)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

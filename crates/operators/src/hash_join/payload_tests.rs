@@ -21,7 +21,7 @@ fn build(rows: usize, factor: i64, repeats: bool, random: &mut Random) -> Side {
                 } else {
                     Value::I64(if repeats { n / 3 } else { n } * factor - 50)
                 },
-                if null { Value::Null } else { Value::I32(random.below(13) as i32 - 6) },
+                if null { Value::Null } else { Value::I32(random.below(13) - 6) },
                 Value::I16(random.below(4000) as i16 - 2000),
                 if random.chance(10) { Value::Null } else { Value::Bool(random.chance(50)) },
                 if null {

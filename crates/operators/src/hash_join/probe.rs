@@ -16,15 +16,17 @@ use types::Result;
 use vector::gather::NO_ROW;
 use vector::{Batch, Vector};
 
-use super::build::null_rows;
+use super::HashJoin;
+use super::buffers::Buffers;
 use super::compared::{Judged, judge};
-use super::groups::Crowds;
+use super::crowds::Crowds;
 use super::keys::retain_equal;
+use super::null_keys::null_rows;
 use super::pairs::{Pairs, Residual, rows_found};
+use super::shared::lock;
 use super::state::Built;
-use super::{HashJoin, lock};
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
-use crate::range_join::index::{Found, Search};
+use crate::range_join::index::Found;
 use crate::swap::put_together;
 
 /// Rows of a crowded key that are tried first where one partner is enough, and how many times more each further time.
@@ -33,25 +35,6 @@ const ROUND_FACTOR: usize = 16;
 
 /// The transform over the probe side.
 pub(super) struct Probe(pub Arc<HashJoin>);
-
-/// Buffers kept from batch to batch.
-#[derive(Default)]
-pub(super) struct Buffers {
-    codes: Vec<u64>,
-    found: Vec<u32>,
-    /// The candidate pairs of the batch; those left after the residual are its matches.
-    pub pairs: Pairs,
-    /// Probe rows that matched.
-    pub matched: Vec<bool>,
-    /// Probe rows for which some comparison was NULL (null-aware).
-    pub unknown: Vec<bool>,
-    /// For crowded keys: what a search needs, and the runs of places whose rows are to be marked.
-    search: Search,
-    places: Vec<u32>,
-    runs: Vec<(u32, u32)>,
-    /// Probe rows whose crowds are searched when the others are done.
-    searched: Vec<u32>,
-}
 
 /// The state of one work order's stage.
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! Nanoseconds a row of whole joins: sink, step, probe with payload. Not a check: run it by name, on a quiet machine.
 //!
 //! `cargo test --release -p operators hash_join::speed -- --ignored --nocapture`
+//! Compiled for tests alone.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -26,11 +26,12 @@ use pool::spill::{SpillFile, SpillStream};
 use types::{Error, Result};
 use vector::{Batch, Vector};
 
-use super::build::null_rows;
-use super::probe::Buffers;
-use super::row_marks::RowMarks;
+use super::HashJoin;
+use super::buffers::Buffers;
+use super::null_keys::null_rows;
+use super::row_marks::{RowMarks, in_unit};
+use super::shared::lock;
 use super::state::{BuildBatch, Built};
-use super::{HashJoin, lock};
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work};
 use crate::spill::{FANOUT, LEVELS_MAX, Partitions, count_spilled};
@@ -321,7 +322,7 @@ impl HashJoin {
         }
         let wanted = self.kind == Kind::BuildSemi;
         for unit in 0..RowMarks::units(marks) {
-            let flow = marks.in_unit(unit, wanted, work.query.settings.batch_rows, &mut |rows| {
+            let flow = in_unit(marks, unit, wanted, work.query.settings.batch_rows, &mut |rows| {
                 work.check()?;
                 push(self.columns.of_build(&built.columns, rows))
             })?;

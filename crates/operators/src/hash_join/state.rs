@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use hash::{JoinTable, KeyBounds, KeyCodes, key_hashes};
 use vector::Vector;
 
-use super::groups::Crowds;
+use super::crowds::Crowds;
 use super::payload::TablePayload;
 use super::row_marks::RowMarks;
 

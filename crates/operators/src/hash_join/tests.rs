@@ -318,11 +318,7 @@ fn side(keys: &[Type], rows: usize, draw: Draw, nulls: bool, build: bool, random
                     key(*ty, if *ty == Type::SmallInt { number % 30_000 } else { number })
                 })
                 .collect();
-            row.push(if nulls && random.chance(10) {
-                Value::Null
-            } else {
-                Value::I32(random.below(8) as i32)
-            });
+            row.push(if nulls && random.chance(10) { Value::Null } else { Value::I32(random.below(8)) });
             row.push(Value::text(&format!("{} row {at} of the side", if build { "build" } else { "probe" })));
             row
         })

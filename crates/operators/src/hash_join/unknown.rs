@@ -7,8 +7,9 @@
 use plan::PhysicalJoinKind as Kind;
 use types::Result;
 
+use super::buffers::Buffers;
 use super::keys::certainly_differ;
-use super::probe::{Buffers, Probing};
+use super::probe::Probing;
 
 impl Probing<'_> {
     /// Fills `buffers.unknown` (probe rows), or marks build rows where those are judged.

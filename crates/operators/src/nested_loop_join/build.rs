@@ -9,7 +9,7 @@ use vector::{Batch, Vector};
 use super::{Built, NestedLoopJoin};
 use crate::collect::{Tagged, detached_batch, in_tag_order};
 use crate::context::QueryContext;
-use crate::hash_join::row_marks::RowMarks;
+use crate::hash_join::row_marks::{RowMarks, in_unit};
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 
 /// The batches of one worker.
@@ -88,7 +88,7 @@ impl Source for BuildRows {
         let join = &*self.0;
         let built = join.built()?;
         let marks = built.matched.as_ref().ok_or_else(|| Error::internal("build rows were not marked"))?;
-        marks.in_unit(unit, join.kind == Kind::BuildSemi, work.query.settings.batch_rows, &mut |rows| {
+        in_unit(marks, unit, join.kind == Kind::BuildSemi, work.query.settings.batch_rows, &mut |rows| {
             push(join.columns.of_build(&built.columns, rows))
         })
     }

@@ -105,10 +105,10 @@ impl Looping<'_> {
             };
             outcome.matching.iter().for_each(|p| buffers.matched[*p as usize] = true);
             outcome.unknown.iter().for_each(|p| buffers.unknown[*p as usize] = true);
-            if let Some(marks) = &self.built.matched {
-                if !outcome.matching.is_empty() || !outcome.unknown.is_empty() {
-                    marks.set(row as u32);
-                }
+            if let Some(marks) = &self.built.matched
+                && (!outcome.matching.is_empty() || !outcome.unknown.is_empty())
+            {
+                marks.set(row as u32);
             }
             if !self.join.kind.emits_pairs() {
                 continue;

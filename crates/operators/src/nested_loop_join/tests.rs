@@ -10,7 +10,7 @@ use crate::hash_join::tests::{KINDS, Parts, Random, Row, Side, assert_same, expe
 fn side(rows: usize, name: &str, random: &mut Random) -> Side {
     let rows = (0..rows)
         .map(|at| {
-            let number = if random.chance(15) { Value::Null } else { Value::I32(random.below(10) as i32) };
+            let number = if random.chance(15) { Value::Null } else { Value::I32(random.below(10)) };
             vec![number, Value::text(&format!("row {at} of the {name} side"))]
         })
         .collect();

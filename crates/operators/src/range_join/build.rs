@@ -20,7 +20,7 @@ use super::sorting::{CHUNK_ROWS, Sorting};
 use super::{Built, RangeJoin};
 use crate::collect::detached_batch;
 use crate::context::QueryContext;
-use crate::hash_join::row_marks::RowMarks;
+use crate::hash_join::row_marks::{RowMarks, in_unit};
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 
 /// Rows of a column that one work order puts in order.
@@ -372,7 +372,7 @@ impl Source for BuildRows {
         let join = &*self.0;
         let built = join.built()?;
         let marks = built.matched.as_ref().ok_or_else(|| Error::internal("build rows were not marked"))?;
-        marks.in_unit(unit, join.kind == Kind::BuildSemi, work.query.settings.batch_rows, &mut |rows| {
+        in_unit(marks, unit, join.kind == Kind::BuildSemi, work.query.settings.batch_rows, &mut |rows| {
             push(join.columns.of_build(&built.columns, rows))
         })
     }

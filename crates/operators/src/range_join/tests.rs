@@ -75,7 +75,7 @@ fn predicate(condition: Condition, ty: Type) -> Expr {
     let parts = condition.iter().map(|(op, probe, build)| {
         // Written in either direction.
         let (probe, build) = (Expr::input(*probe, of(*probe)), Expr::input(COLUMNS + *build, of(*build)));
-        if condition.len() % 2 == 0 {
+        if condition.len().is_multiple_of(2) {
             Expr::compare(*op, probe, build)
         } else {
             Expr::compare(op.flipped(), build, probe)

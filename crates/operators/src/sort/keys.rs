@@ -46,7 +46,12 @@ pub enum Keys {
     /// Each key as one integer.
     Narrow(Vec<u128>),
     /// `heap[ends[i - 1]..ends[i]]` is row i's key.
-    Wide { heap: Vec<u8>, ends: Vec<usize> },
+    Wide {
+        /// The bytes of all keys, end to end.
+        heap: Vec<u8>,
+        /// By row, the end of its key in the heap.
+        ends: Vec<usize>,
+    },
 }
 
 impl Keys {
@@ -120,34 +125,14 @@ impl Keys {
             return Ok(self.sorted(true));
         }
         let mut order: Vec<u32> = (0..rows as u32).collect();
-        let compare = |a: &u32, b: &u32| self.compare(*a as usize, self, *b as usize).then(a.cmp(b));
-        for run in order.chunks_mut(CHECKED_ROWS) {
-            check()?;
-            run.sort_unstable_by(compare);
-        }
-        let mut merged = Vec::with_capacity(rows);
-        let mut width = CHECKED_ROWS;
-        while width < rows {
-            merged.clear();
-            for pair in order.chunks(2 * width) {
-                let (mut a, mut b) = pair.split_at(width.min(pair.len()));
-                while let (Some(x), Some(y)) = (a.first(), b.first()) {
-                    if merged.len() % CHECKED_ROWS == 0 {
-                        check()?;
-                    }
-                    if compare(x, y).is_lt() {
-                        merged.push(*x);
-                        a = &a[1..];
-                    } else {
-                        merged.push(*y);
-                        b = &b[1..];
-                    }
-                }
-                merged.extend_from_slice(a);
-                merged.extend_from_slice(b);
+        match self {
+            Keys::Narrow(keys) => {
+                let bytes: Vec<[u8; 16]> = keys.iter().map(|key| key.to_be_bytes()).collect();
+                radix::sort_long_checked(&mut order, &|row| &bytes[row as usize], check)?;
             }
-            std::mem::swap(&mut order, &mut merged);
-            width *= 2;
+            Keys::Wide { heap, ends } => {
+                radix::sort_long_checked(&mut order, &|row| Self::wide(heap, ends, row as usize), check)?;
+            }
         }
         Ok(order)
     }

@@ -12,6 +12,8 @@
 
 use std::ops::Range;
 
+use types::Result;
+
 /// Fewer rows are sorted by comparison.
 const RADIX_ROWS_MIN: usize = 256;
 /// Keys that are still equal after so many prefixes are compared: recursion has an end.
@@ -117,6 +119,86 @@ fn sort_from<'a>(rows: &mut [u32], key: &dyn Fn(u32) -> &'a [u8], known: usize, 
             sort_from(tied, key, known, level + 1);
         }
     }
+}
+
+/// Rows sorted between two looks at a signal, and what parts of many rows are cut down to.
+const PART_ROWS: usize = 128 * 1024;
+/// Keys that are looked at for where to cut, and the parts that are made at most of some rows.
+const SAMPLES: usize = 4096;
+const PARTS_MAX: usize = 256;
+
+/// As `sort_long`, looking at `check` every hundred thousand rows or so.
+///
+/// Many rows are first cut into parts that fit the second-level cache, by the keys at equal distances of a sorted sample
+/// (sample sort: Frazer and McKellar, 1970). The rows whose prefix is such a key are a part of their own: they go on
+/// sixteen bytes further, so that frequent keys make no part that cannot be cut.
+pub fn sort_long_checked<'a>(
+    rows: &mut [u32],
+    key: &dyn Fn(u32) -> &'a [u8],
+    check: &dyn Fn() -> Result<()>,
+) -> Result<()> {
+    sort_parts(rows, key, check, 0, 0)
+}
+
+fn sort_parts<'a>(
+    rows: &mut [u32],
+    key: &dyn Fn(u32) -> &'a [u8],
+    check: &dyn Fn() -> Result<()>,
+    known: usize,
+    level: usize,
+) -> Result<()> {
+    check()?;
+    if rows.len() <= PART_ROWS || level >= LEVELS_MAX {
+        sort_from(rows, key, known, level);
+        return Ok(());
+    }
+    let rest = |row: u32, from: usize| -> &'a [u8] { key(row).get(from..).unwrap_or(&[]) };
+    let known = known + common_prefix(rows.iter().map(|row| rest(*row, known)));
+    let prefix_of = |row: u32| prefix(rest(row, known));
+    let mut samples: Vec<u128> =
+        rows.iter().step_by(rows.len().div_ceil(SAMPLES)).map(|row| prefix_of(*row)).collect();
+    samples.sort_unstable();
+    let wanted = (rows.len() / (PART_ROWS / 4)).clamp(2, PARTS_MAX);
+    let mut cuts: Vec<u128> = (1..wanted).map(|at| samples[at * samples.len() / wanted]).collect();
+    cuts.dedup();
+    // Part 2 i is below the cut i, part 2 i + 1 is at it.
+    let mut part_of: Vec<u16> = Vec::with_capacity(rows.len());
+    let mut ends = vec![0usize; 2 * cuts.len() + 1];
+    for some in rows.chunks(PART_ROWS) {
+        check()?;
+        for row in some {
+            let prefix = prefix_of(*row);
+            let below = cuts.partition_point(|cut| *cut < prefix);
+            let part = 2 * below + usize::from(cuts.get(below) == Some(&prefix));
+            ends[part] += 1;
+            part_of.push(part as u16);
+        }
+    }
+    let mut next = Vec::with_capacity(ends.len());
+    let mut sum = 0;
+    for end in &mut ends {
+        next.push(sum);
+        sum += *end;
+        *end = sum;
+    }
+    let given = rows.to_vec();
+    for (row, part) in given.iter().zip(&part_of) {
+        let place = &mut next[usize::from(*part)];
+        rows[*place] = *row;
+        *place += 1;
+    }
+    drop((given, part_of));
+    let mut begin = 0;
+    for (part, end) in ends.into_iter().enumerate() {
+        let some = &mut rows[begin..end];
+        begin = end;
+        if part % 2 == 0 {
+            sort_parts(some, key, check, known, level + 1)?;
+        } else if some.iter().any(|row| key(*row).len() > known + PREFIX_BYTES) {
+            sort_parts(some, key, check, known + PREFIX_BYTES, level + 1)?;
+        }
+    }
+    Ok(())
 }
 
 /// Sorts by comparison. Sixteen bytes of each key, read once, decide most of them.

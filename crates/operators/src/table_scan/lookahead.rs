@@ -160,10 +160,11 @@ fn count(words: &[u64]) -> usize {
 fn keys_of<'a>(block: &'a Block, column: usize, filter: &KeyFilter) -> Keys<'a> {
     let statistics = block.statistics(column);
     let bounds = statistics.min.as_i128().zip(statistics.max.as_i128());
-    if let (Some((min, max)), Some((low, high))) = (bounds, filter.interval()) {
-        if i128::from(low) <= min && max <= i128::from(high) {
-            return Keys::All;
-        }
+    if let (Some((min, max)), Some((low, high))) = (bounds, filter.interval())
+        && i128::from(low) <= min
+        && max <= i128::from(high)
+    {
+        return Keys::All;
     }
     if let Some(slice) = block.codes(column) {
         if let Some((base, step)) = slice.base_and_step() {
@@ -269,7 +270,7 @@ impl FilterOrder {
     }
     fn adapt(&mut self) {
         self.chunks += 1;
-        if self.chunks % RETRY_CHUNKS == 0 {
+        if self.chunks.is_multiple_of(RETRY_CHUNKS) {
             for left_out in (0..self.filters.len()).filter(|f| !self.order.contains(f)) {
                 self.filters[left_out].tested = 0;
                 self.filters[left_out].dropped = 0;

@@ -431,7 +431,9 @@ const SELECTED_SHARE_MIN: usize = 8;
 
 /// Whether so many rows of a window are worth summing where they lie.
 fn is_window(rows: Range<usize>, selected: usize) -> bool {
-    rows.len() >= WINDOW_ROWS_MIN && rows.start % 64 == 0 && selected * SELECTED_SHARE_MIN >= rows.len()
+    rows.len() >= WINDOW_ROWS_MIN
+        && rows.start.is_multiple_of(64)
+        && selected * SELECTED_SHARE_MIN >= rows.len()
 }
 
 /// For each distinct value, whether the filter is TRUE for it.

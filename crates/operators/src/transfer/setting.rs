@@ -27,10 +27,15 @@ pub enum Consumer {
     Probe,
     /// The build side of a join.
     Build,
+    /// An aggregation.
     Aggregate,
+    /// A sort.
     Sort,
+    /// A window node.
     Window,
+    /// LIMIT and OFFSET.
     Limit,
+    /// An insert into a table.
     Insert,
 }
 

@@ -15,9 +15,10 @@ use types::{Error, Physical, Result, SqlState, Type, Value};
 use vector::gather::NO_ROW;
 use vector::{Data, Vector, VectorBuilder};
 
-use super::Call;
+use super::call::Call;
 use super::frames::Frames;
-use super::partition::{Pace, Sorted};
+use super::ordered::floats;
+use super::sorted::{Pace, Sorted};
 use super::tree::{Combine, over_frames};
 use crate::sort::keys::{Keys, shape};
 
@@ -98,6 +99,9 @@ pub(super) fn evaluate(
             let sees = |row: usize| counts.sees(row);
             super::ordered::evaluate(function, values, ty, &sees, sorted, frames, pace)
         }
+        A::ApproxCountDistinct | A::State(_) => {
+            Err(Error::internal(format!("{} over a window", function.name())))
+        }
         A::Paired(pairing) => paired(*pairing, values, &counts, ty, sorted, frames, pace),
         A::Arrival { last } => {
             let mut picks = Vec::with_capacity(sorted.rows);
@@ -107,7 +111,7 @@ pub(super) fn evaluate(
             })?;
             Ok(values.gather_nullable(&picks).with_type(ty))
         }
-        A::StringAgg { delimiter, ordered } => {
+        A::StringAgg { delimiter, ordered, .. } => {
             if *ordered {
                 return ordered_texts(values, delimiter, &counts, sorted, frames, pace);
             }
@@ -561,20 +565,6 @@ impl Combine for Moments<'_> {
     }
 }
 
-/// Values as floats; NULLs are anything. Decimals are divided by their unit.
-pub(super) fn floats(values: &Vector) -> Vec<f64> {
-    let unit = power_of_ten(values.ty().scale()) as f64;
-    match values.data() {
-        Data::F32(v) => v.iter().map(|x| f64::from(*x)).collect(),
-        Data::F64(v) => v.to_vec(),
-        Data::I16(v) => v.iter().map(|x| f64::from(*x) / unit).collect(),
-        Data::I32(v) => v.iter().map(|x| f64::from(*x) / unit).collect(),
-        Data::I64(v) => v.iter().map(|x| *x as f64 / unit).collect(),
-        Data::I128(v) => v.iter().map(|x| *x as f64 / unit).collect(),
-        _ => vec![0.0; values.len()],
-    }
-}
-
 /// string_agg: the result is as long as the frame, so it is put together anew where the frame does not just grow.
 fn texts(
     values: &Vector,
@@ -631,6 +621,7 @@ fn texts(
                 if bytes as u64 > held.bytes() {
                     held.grow(bytes as u64).map_err(crate::context::out_of_memory)?;
                 }
+                pace.copied(text.len())?;
                 out.push_bytes(text);
             }
             None => out.push_null(),
@@ -681,6 +672,7 @@ fn ordered_texts(
         if bytes as u64 > held.bytes() {
             held.grow(bytes as u64).map_err(crate::context::out_of_memory)?;
         }
+        pace.copied(text.len())?;
         out.push_bytes(&text);
     }
     Ok(out.finish())

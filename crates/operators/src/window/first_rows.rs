@@ -7,7 +7,8 @@
 //! With a filter `row_number() <= k` or `rank() <= k`, a row counts only while fewer than k rows of its partition
 //! stand before it. Each worker keeps the k least keys of every partition it has seen, and drops rows whose key is
 //! behind all of them. Rows with an equal key stay: rank counts them, and ties are for the sort to decide. What is
-//! dropped has at least k rows before it, so the first k keep their numbers. Keys are compared by their first 16
+//! dropped has at least k rows before it, so the first k keep their numbers. When all input is seen, the rows that were
+//! kept are compared with the last bounds of their worker once more (`Bounds::keep`), before they are gathered and sorted. Keys are compared by their first 16
 //! bytes, which never drops too much. Where few rows can be dropped the work stops.
 
 use hash::aggregate::{GroupTable, KeyBatch, KeyLayout};
@@ -34,6 +35,33 @@ pub(super) struct FirstRows {
     least: Vec<u128>,
     rows: usize,
     dropped: usize,
+}
+
+/// The least keys of each partition of one worker when all input is seen.
+pub(super) struct Bounds {
+    first: usize,
+    least: Vec<u128>,
+}
+
+impl Bounds {
+    /// Whether a row of a batch that was kept is still one of the first, after all that came behind it.
+    pub(super) fn keep(&self, places: &Places, row: usize) -> bool {
+        places.keys[row] <= self.least[places.partitions[row] as usize * self.first]
+    }
+}
+
+/// Partition and key of each row of a batch that was kept: bounds sink with the rows behind it.
+#[derive(Default)]
+pub(super) struct Places {
+    partitions: Vec<u32>,
+    keys: Vec<u128>,
+}
+
+impl Places {
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.partitions.capacity() * size_of::<u32>() + self.keys.capacity() * size_of::<u128>()
+    }
 }
 
 impl FirstRows {
@@ -65,6 +93,7 @@ impl FirstRows {
         layout: &KeyLayout,
         partition: &[Vector],
         keys: &[u128],
+        places: &mut Places,
     ) -> Result<Option<Vec<u32>>> {
         layout.encode(partition, keys.len(), &mut self.batch)?;
         self.table.find_or_insert(&self.batch.view(), None, &mut self.groups);
@@ -77,6 +106,8 @@ impl FirstRows {
                 continue;
             }
             kept.push(row as u32);
+            places.partitions.push(*group);
+            places.keys.push(*key);
             // Puts the key in the place of the greatest.
             let mut at = 0;
             while at + 1 < least.len() && least[at + 1] > *key {
@@ -88,6 +119,10 @@ impl FirstRows {
         self.rows += keys.len();
         self.dropped += keys.len() - kept.len();
         Ok((kept.len() < keys.len()).then_some(kept))
+    }
+    /// The bounds after all input.
+    pub(super) fn into_bounds(self) -> Bounds {
+        Bounds { first: self.first, least: self.least }
     }
 }
 
@@ -105,12 +140,27 @@ mod tests {
             let values: Vec<Value> = values.iter().map(|v| v.map_or(Value::Null, Value::I32)).collect();
             [Vector::from_values(Type::Integer, &values)]
         };
-        let all = first.retain(&layout, &parts(&[Some(1), Some(1), None, Some(1)]), &[5, 7, 9, 7]).unwrap();
+        let mut places = Places::default();
+        let all = first
+            .retain(&layout, &parts(&[Some(1), Some(1), None, Some(1)]), &[5, 7, 9, 7], &mut places)
+            .unwrap();
         assert_eq!(all, None);
         // 7 is a peer of the second; 8 is behind two. The other partition has one so far.
-        let some = first.retain(&layout, &parts(&[Some(1), Some(1), None, None]), &[7, 8, 30, 20]).unwrap();
+        let mut more = Places::default();
+        let some = first
+            .retain(&layout, &parts(&[Some(1), Some(1), None, None]), &[7, 8, 30, 20], &mut more)
+            .unwrap();
         assert_eq!(some, Some(vec![0, 2, 3]));
-        let some = first.retain(&layout, &parts(&[Some(1), None, Some(1), Some(1)]), &[1, 20, 6, 5]).unwrap();
+        let mut last = Places::default();
+        let some = first
+            .retain(&layout, &parts(&[Some(1), None, Some(1), Some(1)]), &[1, 20, 6, 5], &mut last)
+            .unwrap();
         assert_eq!(some, Some(vec![0, 1, 3]));
+        // The bounds are 5 and 20 now: of what was kept, 7 and 30 are not among the first any more.
+        let bounds = first.into_bounds();
+        let kept = |places: &Places, rows: usize| (0..rows).filter(|row| bounds.keep(places, *row)).collect();
+        let (of_first, of_second, of_last): (Vec<usize>, Vec<usize>, Vec<usize>) =
+            (kept(&places, 4), kept(&more, 3), kept(&last, 3));
+        assert_eq!((of_first, of_second, of_last), (vec![0, 2], vec![2], vec![0, 1, 2]));
     }
 }

@@ -3,8 +3,8 @@
 use plan::{Exclusion, FrameBound, FrameUnit};
 use types::Result;
 
-use super::Call;
-use super::partition::{Pace, Peers, Sorted};
+use super::call::Call;
+use super::sorted::{Pace, Peers, Sorted};
 
 /// The frames of one call over a whole hash partition.
 pub(super) struct Frames<'p> {

@@ -21,12 +21,14 @@
 //! not depend on the number of workers.
 
 mod aggregates;
+mod call;
 mod first_rows;
 mod frames;
 mod ordered;
 mod partition;
 mod ranks;
 mod sink;
+mod sorted;
 mod spilled;
 #[cfg(test)]
 mod tests;
@@ -38,13 +40,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use expr::Program;
 use hash::aggregate::{KeyColumn, KeyLayout};
-use plan::{Expr, FrameBound, NodeId, PhysicalNode, PhysicalPlan, SortKey, WindowCall};
+use plan::{Expr, FrameBound, NodeId, PhysicalNode, PhysicalPlan, SortKey};
 use types::{Error, Result};
 use vector::Batch;
 
 use crate::aggregate::may_be_null;
 use crate::pipeline::{Sink, Source, Step};
 use crate::sort::keys::{self, Shape};
+use call::Call;
 use first_rows::FIRST_MAX;
 
 /// Hash partitions of an input with PARTITION BY: enough that workers stay busy when partitions are of unlike size.
@@ -72,16 +75,6 @@ pub struct Window {
     held_bytes: AtomicUsize,
     held_rows: AtomicUsize,
     spilled: OnceLock<spilled::Spilled>,
-}
-
-/// A call with its expressions as positions among the argument program's results.
-struct Call {
-    call: WindowCall,
-    arguments: Vec<usize>,
-    filter: Option<usize>,
-    /// Key and bound of a RANGE frame's ends.
-    start: Option<(usize, usize)>,
-    end: Option<(usize, usize)>,
 }
 
 impl Window {

@@ -7,14 +7,17 @@
 
 use hash::aggregate::{interpolated, quantile_between, quantile_place, runs};
 use plan::{AggregateFunction, Exclusion, Expr, SortKey};
-use types::{Result, Type, Value};
+use types::decimal::power_of_ten;
+use types::{Result, Type, Value, stop};
 use vector::gather::NO_ROW;
-use vector::{Vector, VectorBuilder};
+use vector::{Data, Vector, VectorBuilder};
 
-use super::aggregates::floats;
 use super::frames::Frames;
-use super::partition::{Pace, Sorted};
+use super::sorted::{Pace, Sorted};
 use crate::sort::keys::{Keys, shape};
+
+/// What two keys are compared for, as `stop::spend` counts.
+const SPENT_ON_COMPARING: usize = 8;
 
 /// How many rows of each rank a frame holds, as a Fenwick tree: node n covers the ranks behind n - lowbit(n) up to n.
 struct Held {
@@ -50,6 +53,14 @@ impl Held {
     }
 }
 
+/// Sorts rows by their keys, and by their places where these are equal. The statement can be stopped meanwhile.
+fn in_order(rows: &mut [u32], encoded: &Keys) {
+    rows.sort_unstable_by(|a, b| {
+        stop::spend(SPENT_ON_COMPARING);
+        encoded.compare(*a as usize, encoded, *b as usize).then(a.cmp(b))
+    });
+}
+
 /// The values of one such aggregate for all rows of a hash partition; `sees` tells which rows have a value and pass
 /// the filter.
 pub(super) fn evaluate(
@@ -74,7 +85,7 @@ pub(super) fn evaluate(
     let chooses = matches!(function, A::QuantileDisc { .. } | A::Mode);
     for (low, high) in sorted.partitions() {
         let mut by_rank: Vec<u32> = (low as u32..high as u32).filter(|row| sees(*row as usize)).collect();
-        by_rank.sort_unstable_by(|a, b| encoded.compare(*a as usize, &encoded, *b as usize).then(a.cmp(b)));
+        in_order(&mut by_rank, &encoded);
         let mut rank = vec![u32::MAX; high - low];
         for (at, row) in by_rank.iter().enumerate() {
             pace.step()?;
@@ -165,6 +176,20 @@ fn replaced(ranges: [(usize, usize); 3], now: [(usize, usize); 3]) -> [Change; 6
 fn grown(of: (usize, usize), (start, end): (usize, usize)) -> [Change; 6] {
     let none = (0, 0, true);
     [(of.1, end, true), (of.0, start, false), none, none, none, none]
+}
+
+/// Values as floats; NULLs are anything. Decimals are divided by their unit.
+pub(super) fn floats(values: &Vector) -> Vec<f64> {
+    let unit = power_of_ten(values.ty().scale()) as f64;
+    match values.data() {
+        Data::F32(v) => v.iter().map(|x| f64::from(*x)).collect(),
+        Data::F64(v) => v.to_vec(),
+        Data::I16(v) => v.iter().map(|x| f64::from(*x) / unit).collect(),
+        Data::I32(v) => v.iter().map(|x| f64::from(*x) / unit).collect(),
+        Data::I64(v) => v.iter().map(|x| *x as f64 / unit).collect(),
+        Data::I128(v) => v.iter().map(|x| *x as f64 / unit).collect(),
+        _ => vec![0.0; values.len()],
+    }
 }
 
 #[cfg(test)]

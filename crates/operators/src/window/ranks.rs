@@ -4,8 +4,8 @@ use plan::WindowFunction;
 use types::{Error, Result, SqlState, Value};
 use vector::{Data, Vector, VectorBuilder};
 
-use super::Call;
-use super::partition::{Pace, Peers, Sorted};
+use super::call::Call;
+use super::sorted::{Pace, Peers, Sorted};
 
 /// The values of one ranking function for all rows of a hash partition.
 pub(super) fn evaluate(call: &Call, sorted: &Sorted, peers: &Peers, pace: &mut Pace<'_>) -> Result<Vector> {

@@ -15,7 +15,7 @@ use vector::interleave::Pick;
 use vector::{Batch, Vector};
 
 use super::Window;
-use super::first_rows::FirstRows;
+use super::first_rows::{Bounds, FirstRows, Places};
 use crate::collect::detached_batch;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Sink, Work, local_state};
@@ -27,6 +27,9 @@ struct Parted {
     batch: Batch,
     rows: Vec<u32>,
     ends: Vec<u32>,
+    /// Where only first rows are wanted: what the last bounds of worker `worker` are compared with.
+    places: Option<Places>,
+    worker: usize,
 }
 
 #[derive(Default)]
@@ -43,6 +46,8 @@ struct Kept {
 #[derive(Default)]
 pub(super) struct Collected {
     batches: Vec<Parted>,
+    /// By worker.
+    bounds: Vec<Option<Bounds>>,
     partitions: usize,
 }
 
@@ -63,24 +68,27 @@ impl Sink for WindowSink {
         let window = &self.0;
         let mut batch = batch;
         let kept = local_state::<Kept>(local);
+        let mut places = None;
         let (rows, ends) = if window.hash_partitions > 1 {
             let mut columns = work.query.evaluate(&window.key_program, &batch)?;
-            if let Some(wanted) = kept.wanted(window, &columns, batch.rows, work)? {
+            let mut kept_rows = Places::default();
+            if let Some(wanted) = kept.wanted(window, &columns, batch.rows, &mut kept_rows, work)? {
                 batch = batch.gather(&wanted);
                 columns = columns.iter().map(|column| column.gather(&wanted)).collect();
             }
             columns.truncate(window.parts);
+            places = kept.first.is_some().then_some(kept_rows);
             by_partition(&columns, batch.rows, window.hash_partitions)
         } else {
             (vec![], vec![])
         };
         let batch = detached_batch(&batch);
-        let bytes = batch.bytes();
+        let bytes = batch.bytes() + places.as_ref().map_or(0, Places::bytes);
         kept.bytes += bytes;
         kept.rows += batch.rows;
         window.held_bytes.fetch_add(bytes, Relaxed);
         window.held_rows.fetch_add(batch.rows, Relaxed);
-        kept.batches.push((tag, Parted { batch, rows, ends }));
+        kept.batches.push((tag, Parted { batch, rows, ends, places, worker: 0 }));
         self.put_away(local, work)?;
         Ok(Flow::More)
     }
@@ -102,8 +110,12 @@ impl Sink for WindowSink {
     }
     fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
         let mut all: Vec<(u64, Parted)> = Vec::new();
-        for mut local in locals {
-            all.append(&mut local_state::<Kept>(&mut local).batches);
+        let mut bounds = Vec::with_capacity(locals.len());
+        for (worker, mut local) in locals.into_iter().enumerate() {
+            let kept = local_state::<Kept>(&mut local);
+            kept.batches.iter_mut().for_each(|(_, parted)| parted.worker = worker);
+            all.append(&mut kept.batches);
+            bounds.push(kept.first.take().map(FirstRows::into_bounds));
         }
         all.sort_by_key(|(tag, _)| *tag);
         let (bytes, rows) = (self.0.held_bytes.load(Relaxed), self.0.held_rows.load(Relaxed));
@@ -113,7 +125,7 @@ impl Sink for WindowSink {
         }
         let batches = all.into_iter().map(|(_, parted)| parted).collect();
         // Finish is called once.
-        let _ = self.0.input.set(Collected { batches, partitions: self.0.hash_partitions });
+        let _ = self.0.input.set(Collected { batches, bounds, partitions: self.0.hash_partitions });
         Ok(())
     }
 }
@@ -125,6 +137,7 @@ impl Kept {
         window: &Window,
         keys: &[Vector],
         rows: usize,
+        places: &mut Places,
         work: &Work<'_>,
     ) -> Result<Option<Vec<u32>>> {
         let Some((first, layout)) = window.first.as_ref().filter(|_| !self.all) else { return Ok(None) };
@@ -133,7 +146,7 @@ impl Kept {
         let order = Keys::encode(shape, order, &window.keys[window.parts..], rows).prefixes();
         let partition: Vec<Vector> = partition.iter().map(Vector::flatten).collect();
         let looking = self.first.get_or_insert_with(|| FirstRows::new(*first, layout));
-        let wanted = looking.retain(layout, &partition, &order)?;
+        let wanted = looking.retain(layout, &partition, &order, places)?;
         // Short of memory, room is for the rows, which can go to files.
         if !looking.pays() || work.query.should_spill(looking.bytes(), 0) {
             (self.first, self.all) = (None, true);
@@ -182,7 +195,16 @@ impl Collected {
                 return (0..parted.batch.rows as u32).map(pick).collect();
             }
             let start = if at == 0 { 0 } else { parted.ends[at - 1] as usize };
-            parted.rows[start..parted.ends[at] as usize].iter().map(|row| pick(*row)).collect()
+            let rows = &parted.rows[start..parted.ends[at] as usize];
+            let bounds = self.bounds.get(parted.worker).and_then(Option::as_ref);
+            match (bounds, &parted.places) {
+                (Some(bounds), Some(places)) => rows
+                    .iter()
+                    .filter(|row| bounds.keep(places, **row as usize))
+                    .map(|row| pick(*row))
+                    .collect(),
+                _ => rows.iter().map(|row| pick(*row)).collect(),
+            }
         };
         self.batches.iter().enumerate().map(of).collect()
     }

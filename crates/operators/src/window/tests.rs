@@ -2,7 +2,7 @@
 
 use plan::{Expr, SortKey};
 use types::{Error, SqlState, Type};
-use vector::Vector;
+use vector::{Data, StringBuilder, Vector};
 
 use crate::sort::keys::{Keys, shape};
 
@@ -23,6 +23,30 @@ fn a_checked_sort_is_the_plain_one() {
         let keys = encoded(&mixed(rows));
         assert_eq!(keys.sorted_checked(&|| Ok(())).unwrap(), keys.sorted(false), "{rows} rows");
     }
+}
+
+#[test]
+fn long_keys_of_which_many_are_equal_are_sorted_in_parts() {
+    let rows = 300_000i64;
+    // Half of the rows share one text of more than a prefix, others are all over.
+    let mut texts = StringBuilder::with_capacity(rows as usize);
+    for n in 0..rows {
+        let text = match n % 4 {
+            0 | 1 => "the text that half of the rows have".to_owned(),
+            2 => format!("the text that half of the rows ha{}", n * 7919 % 1009),
+            _ => format!("{}", n * 104_729 % 100_003),
+        };
+        texts.push(text.as_bytes());
+    }
+    let columns = [Vector::new(Type::Text, Data::Bytes(texts.finish()), None), mixed(rows)];
+    let key = |at: usize, descending: bool| SortKey {
+        expr: Expr::input(at, columns[at].ty()),
+        descending,
+        nulls_first: false,
+    };
+    let order = [key(0, false), key(1, true)];
+    let keys = Keys::encode(shape(&order), &columns, &order, rows as usize);
+    assert_eq!(keys.sorted_checked(&|| Ok(())).unwrap(), keys.sorted(false));
 }
 
 #[test]

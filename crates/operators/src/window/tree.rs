@@ -8,7 +8,7 @@
 use types::Result;
 
 use super::frames::Frames;
-use super::partition::{Pace, Sorted};
+use super::sorted::{Pace, Sorted};
 
 /// Frames of at most so many rows are added up row by row.
 const NARROW_ROWS: usize = 16;

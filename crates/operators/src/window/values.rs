@@ -5,9 +5,9 @@ use types::{Error, Result, SqlState};
 use vector::gather::NO_ROW;
 use vector::{Vector, VectorBuilder};
 
-use super::Call;
+use super::call::Call;
 use super::frames::Frames;
-use super::partition::{Pace, Sorted};
+use super::sorted::{Pace, Sorted};
 
 /// The rows that count, where IGNORE NULLS leaves some out: `rows[before[r]..]` are those from row `r` on.
 struct Counted {

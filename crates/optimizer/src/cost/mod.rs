@@ -1,6 +1,8 @@
 //! What operations cost, in units of one simple operation on one row of a cache-resident column.
 
-use plan::{Arithmetic, Expr, ExprKind, Function};
+pub(crate) mod plan;
+
+use ::plan::{Arithmetic, Expr, ExprKind, Function};
 use types::{Physical, Type};
 
 /// Cost of evaluating an expression on one row.

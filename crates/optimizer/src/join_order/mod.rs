@@ -5,12 +5,14 @@
 //! that their row counts are known and the order can be chosen.
 
 mod assemble;
+mod condition;
 mod dynamic;
 mod eager;
 mod graph;
 mod greedy;
 mod region;
 
+pub(crate) use condition::face_left;
 pub(crate) use region::dissolves;
 
 use plan::{ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
@@ -25,18 +27,13 @@ use crate::rules::eager_aggregation::{Request, Upper};
 use crate::rules::filter_push_down::PushDown;
 use crate::rules::simplify::simplify;
 use crate::settings::JoinOrder;
+use condition::{Condition, Equal, add_equal};
 use graph::{Set, Tree, bit, bits};
 use region::Region;
 
 /// Pairs of subgraphs that are considered before the greedy order takes over: a dozen relations in any shape but a
 /// near-clique, or a chain of dozens.
 const PAIRS_MAX: usize = 40_000;
-
-/// Columns that equal each other in every row of the region: `(relation, column)`.
-#[derive(Clone, Debug, Default)]
-struct Equal {
-    members: Vec<(usize, Expr)>,
-}
 
 impl Planner<'_> {
     /// Lowers a tree of joins, with filters and projections among them.
@@ -332,48 +329,6 @@ impl Planner<'_> {
     }
 }
 
-/// A condition over several relations that no class holds.
-#[derive(Clone, Debug)]
-struct Condition {
-    expr: Expr,
-    mask: Set,
-    /// An equality whose sides use different relations.
-    sides: Option<(Set, Set)>,
-}
-
-impl Condition {
-    fn new(expr: Expr, mask: Set, region: &Region) -> Self {
-        let sides = match &expr.kind {
-            ExprKind::Compare { op: Comparison::Equal, left, right } => {
-                let (l, r) =
-                    (region.relations(&ColumnSet::of(left)), region.relations(&ColumnSet::of(right)));
-                (l != 0 && r != 0 && l & r == 0 && left.ty.same_representation(right.ty)).then_some((l, r))
-            }
-            _ => None,
-        };
-        Condition { expr, mask, sides }
-    }
-    fn is_disjunction(&self) -> bool {
-        matches!(self.expr.kind, ExprKind::Or(_)) && self.mask.count_ones() > 1
-    }
-}
-
-/// Two columns are equal: their classes become one.
-fn add_equal(classes: &mut Vec<Equal>, a: (usize, Expr), b: (usize, Expr)) {
-    let of =
-        |classes: &[Equal], column: &(usize, Expr)| classes.iter().position(|c| c.members.contains(column));
-    match (of(classes, &a), of(classes, &b)) {
-        (Some(i), Some(j)) if i != j => {
-            let moved = classes.swap_remove(i.max(j));
-            classes[i.min(j)].members.extend(moved.members);
-        }
-        (Some(_), Some(_)) => {}
-        (Some(i), None) => classes[i].members.push(b),
-        (None, Some(j)) => classes[j].members.push(a),
-        (None, None) => classes.push(Equal { members: vec![a, b] }),
-    }
-}
-
 /// The order of all relations: each connected component by itself, then the components crossed.
 fn best_order(graph: &graph::Graph, everything: Set) -> Option<Tree> {
     let mut parts = Vec::new();
@@ -394,22 +349,4 @@ fn best_order(graph: &graph::Graph, everything: Set) -> Option<Tree> {
         }
     }
     greedy::combine(graph, parts)
-}
-
-type Sides = (Box<LogicalPlan>, Box<LogicalPlan>, JoinKind, Vec<(Expr, Expr)>);
-
-/// Right-handed joins turned round.
-pub(crate) fn face_left(
-    left: Box<LogicalPlan>,
-    right: Box<LogicalPlan>,
-    kind: JoinKind,
-    on: Vec<(Expr, Expr)>,
-) -> Sides {
-    let kind = match kind {
-        JoinKind::Right => JoinKind::Left,
-        JoinKind::RightSemi => JoinKind::LeftSemi,
-        JoinKind::RightAnti => JoinKind::LeftAnti,
-        same => return (left, right, same, on),
-    };
-    (right, left, kind, on.into_iter().map(|(l, r)| (r, l)).collect())
 }

@@ -242,7 +242,7 @@ impl Planner<'_> {
         if let (true, Some(source)) = (passes_value, source) {
             *self.facts_mut(id) = *self.facts(source);
         }
-        let never_null = matches!(function, F::Count | F::CountStar);
+        let never_null = function.counts();
         let nullable = match (&function, source.and_then(|c| input.output(c))) {
             (F::AnyValue, Some(column)) => column.nullable,
             _ => !never_null,

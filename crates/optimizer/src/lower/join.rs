@@ -46,6 +46,175 @@ impl JoinSpec {
             rows,
         }
     }
+
+    /// Rows whose keys are NULL, or occur on one side only, are gone.
+    fn rejects_nulls(&self) -> bool {
+        matches!(self.kind, JoinKind::Inner | JoinKind::LeftSemi) && !self.null_equals_null
+    }
+}
+
+/// The sides of a join for which it is chosen which of them builds.
+struct Sides {
+    probe: Relation,
+    build: Relation,
+    /// The left side builds.
+    swap: bool,
+    /// No key occurs twice on the side.
+    probe_unique: bool,
+    build_unique: bool,
+}
+
+/// What a join delivers: its columns, and where each comes from.
+#[derive(Default)]
+struct Delivered {
+    output: Vec<OutputColumn>,
+    columns: Vec<ColumnId>,
+    sources: Vec<JoinOutput>,
+}
+
+impl Delivered {
+    fn push(&mut self, column: OutputColumn, id: ColumnId, source: JoinOutput) {
+        self.output.push(column);
+        self.columns.push(id);
+        self.sources.push(source);
+    }
+}
+
+impl Sides {
+    fn new(left: Relation, right: Relation, swap: bool, spec: &JoinSpec) -> Self {
+        let JoinSpec { on, null_equals_null, .. } = spec;
+        let is_unique = |side: &Relation, keys: &ColumnSet| {
+            let key = if *null_equals_null { side.distinct_key(keys) } else { side.unique_key(keys) };
+            key.is_some() && !on.is_empty()
+        };
+        let left_unique = is_unique(&left, &key_columns(on.iter().map(|(l, _)| l)));
+        let right_unique = is_unique(&right, &key_columns(on.iter().map(|(_, r)| r)));
+        let (probe, build) = if swap { (right, left) } else { (left, right) };
+        let (build_unique, probe_unique) =
+            if swap { (left_unique, right_unique) } else { (right_unique, left_unique) };
+        Sides { probe, build, swap, probe_unique, build_unique }
+    }
+
+    /// What an equality compares of the probe side, and of the build side.
+    fn turned<'e>(&self, (left, right): &'e (Expr, Expr)) -> (&'e Expr, &'e Expr) {
+        if self.swap { (right, left) } else { (left, right) }
+    }
+
+    fn physical_kind(&self, kind: JoinKind) -> Result<PhysicalJoinKind> {
+        Ok(match (kind, self.swap) {
+            (JoinKind::Inner, _) => PhysicalJoinKind::Inner,
+            (JoinKind::Left, false) => PhysicalJoinKind::ProbeOuter,
+            (JoinKind::Left, true) => PhysicalJoinKind::BuildOuter,
+            (JoinKind::Full, _) => PhysicalJoinKind::FullOuter,
+            (JoinKind::LeftSemi, false) => PhysicalJoinKind::ProbeSemi,
+            // Each left row meets at most one right row: the inner join delivers it as soon as it is met.
+            (JoinKind::LeftSemi, true) if self.probe_unique => PhysicalJoinKind::Inner,
+            (JoinKind::LeftSemi, true) => PhysicalJoinKind::BuildSemi,
+            (JoinKind::LeftAnti, false) => PhysicalJoinKind::ProbeAnti,
+            (JoinKind::LeftAnti, true) => PhysicalJoinKind::BuildAnti,
+            (JoinKind::LeftMark, _) => PhysicalJoinKind::ProbeMark,
+            (JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti, _) => {
+                return Err(types::Error::internal("a right-handed join was not turned round"));
+            }
+        })
+    }
+
+    /// Whether columns of the probe and of the build leave the join.
+    fn shown(&self, kind: JoinKind) -> (bool, bool) {
+        let shows_left = true;
+        let shows_right = !matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::LeftMark);
+        if self.swap { (shows_right, shows_left) } else { (shows_left, shows_right) }
+    }
+
+    /// The keys of the probe and of the build, over what each delivers.
+    fn bound_keys(&self, on: &[(Expr, Expr)], narrow: bool) -> Result<(Vec<Expr>, Vec<Expr>)> {
+        let mut probe_keys = Vec::with_capacity(on.len());
+        let mut build_keys = Vec::with_capacity(on.len());
+        for pair in on {
+            let (p, b) = self.turned(pair);
+            let p = Inputs::one(&self.probe, narrow).bind(p.clone())?;
+            let b = Inputs::one(&self.build, narrow).bind(b.clone())?;
+            let (p, b) = Inputs::unify(p, b);
+            probe_keys.push(p);
+            build_keys.push(b);
+        }
+        Ok((probe_keys, build_keys))
+    }
+
+    /// The columns at these positions of the probe and of the build.
+    fn delivered(&self, physical: PhysicalJoinKind, probe_out: &[usize], build_out: &[usize]) -> Delivered {
+        let Sides { probe, build, .. } = self;
+        let (probe_nulls, build_nulls) = padded(physical);
+        let mut delivered = Delivered::default();
+        for at in probe_out {
+            let column = &probe.plan.output[*at];
+            let column = OutputColumn { nullable: column.nullable || probe_nulls, ..column.clone() };
+            delivered.push(column, probe.columns[*at], JoinOutput::Probe(*at));
+        }
+        for at in build_out {
+            let column = &build.plan.output[*at];
+            let column = OutputColumn { nullable: column.nullable || build_nulls, ..column.clone() };
+            delivered.push(column, build.columns[*at], JoinOutput::Build(*at));
+        }
+        delivered
+    }
+
+    /// Whether no row of the probe, and none of the build, is repeated.
+    fn repeats_none(&self, physical: PhysicalJoinKind, kind: JoinKind) -> (bool, bool) {
+        let (probe_stays, build_stays) = match physical {
+            PhysicalJoinKind::Inner => (self.build_unique, self.probe_unique),
+            PhysicalJoinKind::ProbeOuter => (self.build_unique, false),
+            PhysicalJoinKind::BuildOuter => (false, self.probe_unique),
+            PhysicalJoinKind::ProbeSemi | PhysicalJoinKind::ProbeAnti | PhysicalJoinKind::ProbeMark => {
+                (true, false)
+            }
+            PhysicalJoinKind::BuildSemi | PhysicalJoinKind::BuildAnti => (false, true),
+            PhysicalJoinKind::FullOuter => (false, false),
+        };
+        // In a LEFT SEMI join run as an inner join, the left side is the build, and it keeps its keys.
+        (probe_stays, build_stays || (kind == JoinKind::LeftSemi && self.swap))
+    }
+
+    /// Gives `joined` the keys, dependencies and equal columns that survive; the plans of probe and build.
+    fn hand_on(
+        self,
+        joined: &mut Relation,
+        physical: PhysicalJoinKind,
+        kind: JoinKind,
+    ) -> (PhysicalPlan, PhysicalPlan) {
+        let (probe_stays, build_stays) = self.repeats_none(physical, kind);
+        let (probe_nulls, build_nulls) = padded(physical);
+        let (shows_probe, shows_build) = self.shown(kind);
+        let Sides { probe, build, .. } = self;
+        if !probe_stays && !build_stays && physical == PhysicalJoinKind::Inner {
+            joined.keys.extend(pair_key(&probe, &build));
+        }
+        if probe_stays {
+            joined.keys.extend(probe.keys);
+        }
+        if build_stays {
+            joined.keys.extend(build.keys);
+        }
+        if shows_probe || kind == JoinKind::LeftSemi {
+            joined.same.extend(probe.same);
+            joined.dependencies.extend(surviving(probe.dependencies, probe_nulls));
+        }
+        if shows_build || kind == JoinKind::LeftSemi {
+            joined.same.extend(build.same);
+            joined.dependencies.extend(surviving(build.dependencies, build_nulls));
+        }
+        (probe.plan, build.plan)
+    }
+}
+
+/// Whether rows of the probe, and of the build, are padded: whose columns may then be NULL.
+fn padded(physical: PhysicalJoinKind) -> (bool, bool) {
+    match physical {
+        PhysicalJoinKind::ProbeOuter => (false, true),
+        PhysicalJoinKind::BuildOuter => (true, false),
+        PhysicalJoinKind::FullOuter => (true, true),
+        _ => (false, false),
+    }
 }
 
 /// Rows of a build side that may be looped over though they are compared by order.
@@ -61,7 +230,8 @@ impl Planner<'_> {
         spec: JoinSpec,
         needed: &ColumnSet,
     ) -> Result<Relation> {
-        let JoinSpec { kind, on, mut residual, null_equals_null, null_aware, mark, rows } = spec;
+        let mut spec = spec;
+        let kind = spec.kind;
         match kind {
             JoinKind::Inner | JoinKind::LeftSemi if left.is_empty() || right.is_empty() => {
                 return Ok(empty_join(left, right, kind));
@@ -69,232 +239,56 @@ impl Planner<'_> {
             JoinKind::LeftAnti if left.is_empty() || right.is_empty() => return Ok(left),
             _ => {}
         }
-        if residual.as_ref().is_some_and(|r| r.as_literal().is_some_and(|v| v.as_bool() == Some(true))) {
-            residual = None;
+        if spec.residual.as_ref().is_some_and(|r| r.as_literal().is_some_and(|v| v.as_bool() == Some(true))) {
+            spec.residual = None;
         }
-        let rows = rows.unwrap_or_else(|| self.join_rows(kind, &left, &right, &on, residual.as_ref()));
-
-        let is_unique = |side: &Relation, keys: &ColumnSet| {
-            let key = if null_equals_null { side.distinct_key(keys) } else { side.unique_key(keys) };
-            key.is_some() && !on.is_empty()
-        };
-        let left_unique = is_unique(&left, &key_columns(on.iter().map(|(l, _)| l)));
-        let right_unique = is_unique(&right, &key_columns(on.iter().map(|(_, r)| r)));
-
-        // What of the condition is searched by where the left side is built, and where the right one is.
-        let searches = self.settings.range_joins && !null_aware;
-        let searched = |build: &Relation| {
-            let residual = residual.as_ref().filter(|_| searches)?;
-            Ranges::of(residual, &|expr| side_of(expr, build))
-        };
-        let keys = [&left, &right].map(|build| searched(build).map_or(0, |ranges| ranges.dimensions.len()));
-        // Partners that two ranges find are marked pair by pair, where a probe row that is judged stops at the first.
-        let marks_pairs = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti)
-            && if on.is_empty() { keys[0] > 0 } else { keys[0] > 1 };
-        let swap = self.settings.build_side
-            && !null_aware
-            && kind != JoinKind::LeftMark
-            && !marks_pairs
-            && self.builds_left(kind, &left, &right, on.is_empty().then_some(keys), needed, rows);
+        let residual = spec.residual.as_ref();
+        let rows = spec.rows.unwrap_or_else(|| self.join_rows(kind, &left, &right, &spec.on, residual));
+        let swap = self.swaps(&left, &right, &spec, needed, rows);
         // Key by key, for filters hold one column each.
-        let passing: Vec<f64> = on
+        let passing: Vec<f64> = spec
+            .on
             .iter()
             .map(|pair| {
                 let keys = self.key_match(&left, &right, std::slice::from_ref(pair));
                 if swap { keys.right } else { keys.left }
             })
             .collect();
-        let (probe, build) = if swap { (right, left) } else { (left, right) };
-        let (build_unique, probe_unique) =
-            if swap { (left_unique, right_unique) } else { (right_unique, left_unique) };
-        let mut physical = match (kind, swap) {
-            (JoinKind::Inner, _) => PhysicalJoinKind::Inner,
-            (JoinKind::Left, false) => PhysicalJoinKind::ProbeOuter,
-            (JoinKind::Left, true) => PhysicalJoinKind::BuildOuter,
-            (JoinKind::Full, _) => PhysicalJoinKind::FullOuter,
-            (JoinKind::LeftSemi, false) => PhysicalJoinKind::ProbeSemi,
-            // Each left row meets at most one right row: the inner join delivers it as soon as it is met.
-            (JoinKind::LeftSemi, true) if right_unique => PhysicalJoinKind::Inner,
-            (JoinKind::LeftSemi, true) => PhysicalJoinKind::BuildSemi,
-            (JoinKind::LeftAnti, false) => PhysicalJoinKind::ProbeAnti,
-            (JoinKind::LeftAnti, true) => PhysicalJoinKind::BuildAnti,
-            (JoinKind::LeftMark, _) => PhysicalJoinKind::ProbeMark,
-            (JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti, _) => {
-                return Err(types::Error::internal("a right-handed join was not turned round"));
-            }
-        };
-        let shows_left = true;
-        let shows_right = !matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::LeftMark);
-        let (shows_probe, shows_build) =
-            if swap { (shows_right, shows_left) } else { (shows_left, shows_right) };
-
-        let mut same: Vec<(ColumnId, ColumnId)> = Vec::new();
-        let mut probe_out = if shows_probe { self.wanted(&probe, needed) } else { vec![] };
-        let mut build_out = if shows_build { self.wanted(&build, needed) } else { vec![] };
-        if kind == JoinKind::Inner && !null_equals_null && self.settings.projection_push_down {
-            // An equality's two columns are one value; the probe's is at hand.
-            for (l, r) in &on {
-                let (p, b) = if swap { (r, l) } else { (l, r) };
-                let (Some(p), Some(b)) = (p.as_column(), b.as_column()) else { continue };
-                let (Some(from), Some(at)) = (probe.position(p), build.position(b)) else { continue };
-                let (Some(stays), Some(goes)) = (probe.columns.get(from), build.columns.get(at)) else {
-                    continue;
-                };
-                if probe.plan.output[from].ty == build.plan.output[at].ty
-                    && stays != goes
-                    && !same.iter().any(|(alias, _)| alias == goes)
-                {
-                    same.push((*goes, *stays));
-                    if build_out.contains(&at) {
-                        build_out.retain(|o| *o != at);
-                        if !probe_out.contains(&from) {
-                            probe_out.push(from);
-                        }
-                    }
-                }
-            }
-        }
-        let mut remarks = Vec::new();
-        if self.settings.exact_filters
-            && kind == JoinKind::Inner
-            && physical == PhysicalJoinKind::Inner
-            && build_unique
-            && build_out.is_empty()
-        {
-            physical = PhysicalJoinKind::ProbeSemi;
-            remarks.push("semi-join: the build side is unique on the key and gives no column (exact filter)");
-        }
-        if kind == JoinKind::LeftSemi && physical == PhysicalJoinKind::Inner {
-            remarks.push("semi-join turned round: the smaller side is built, and no row meets it twice");
-        }
+        let sides = Sides::new(left, right, swap, &spec);
+        let physical = sides.physical_kind(kind)?;
+        let (probe_out, build_out, same) = self.columns_that_leave(&sides, &spec, needed);
+        let (physical, remark) = self.told_kind(physical, kind, sides.build_unique && build_out.is_empty());
 
         let narrow = self.settings.narrow_decimals;
-        let mut probe_keys = Vec::with_capacity(on.len());
-        let mut build_keys = Vec::with_capacity(on.len());
-        for (l, r) in &on {
-            let (p, b) = if swap { (r, l) } else { (l, r) };
-            let p = Inputs::one(&probe, narrow).bind(p.clone())?;
-            let b = Inputs::one(&build, narrow).bind(b.clone())?;
-            let (p, b) = Inputs::unify(p, b);
-            probe_keys.push(p);
-            build_keys.push(b);
-        }
-        let residual = residual.map(|r| Inputs::two(&probe, &build, narrow).bind(r)).transpose()?;
+        let (probe_keys, build_keys) = sides.bound_keys(&spec.on, narrow)?;
+        let residual = spec.residual.take();
+        let residual =
+            residual.map(|r| Inputs::two(&sides.probe, &sides.build, narrow).bind(r)).transpose()?;
 
-        let (probe_nulls, build_nulls) = match physical {
-            PhysicalJoinKind::ProbeOuter => (false, true),
-            PhysicalJoinKind::BuildOuter => (true, false),
-            PhysicalJoinKind::FullOuter => (true, true),
-            _ => (false, false),
-        };
-        let mut output = Vec::new();
-        let mut columns = Vec::new();
-        let mut sources = Vec::new();
-        for at in &probe_out {
-            let column = &probe.plan.output[*at];
-            output.push(OutputColumn { nullable: column.nullable || probe_nulls, ..column.clone() });
-            columns.push(probe.columns[*at]);
-            sources.push(JoinOutput::Probe(*at));
-        }
-        for at in &build_out {
-            let column = &build.plan.output[*at];
-            output.push(OutputColumn { nullable: column.nullable || build_nulls, ..column.clone() });
-            columns.push(build.columns[*at]);
-            sources.push(JoinOutput::Build(*at));
-        }
-        if let (JoinKind::LeftMark, Some(mark)) = (kind, mark) {
-            let name = self.columns.get(mark).name.clone();
-            output.push(OutputColumn { name, ty: Type::Boolean, nullable: null_aware, bounds: None });
-            columns.push(mark);
-            sources.push(JoinOutput::Mark);
-        }
-        if matches!(kind, JoinKind::Inner | JoinKind::LeftSemi) && !null_equals_null {
-            tighten(
-                &mut output,
-                &sources,
-                (&probe_keys, &probe.plan.output),
-                (&build_keys, &build.plan.output),
-            );
-        }
+        let out = (probe_out.as_slice(), build_out.as_slice());
+        let delivered = self.join_output(&sides, &spec, physical, out, (&probe_keys, &build_keys));
+        self.note_distinct(&sides, &spec, &delivered);
 
-        let mut result_keys = Vec::new();
-        let (probe_stays, build_stays) = match physical {
-            PhysicalJoinKind::Inner => (build_unique, probe_unique),
-            PhysicalJoinKind::ProbeOuter => (build_unique, false),
-            PhysicalJoinKind::BuildOuter => (false, probe_unique),
-            PhysicalJoinKind::ProbeSemi | PhysicalJoinKind::ProbeAnti | PhysicalJoinKind::ProbeMark => {
-                (true, false)
-            }
-            PhysicalJoinKind::BuildSemi | PhysicalJoinKind::BuildAnti => (false, true),
-            PhysicalJoinKind::FullOuter => (false, false),
-        };
-        // In a LEFT SEMI join run as an inner join, the left side is the build, and it keeps its keys.
-        let build_stays = build_stays || (kind == JoinKind::LeftSemi && swap);
-        if !probe_stays && !build_stays && physical == PhysicalJoinKind::Inner {
-            result_keys.extend(pair_key(&probe, &build));
-        }
-
-        if matches!(kind, JoinKind::Inner | JoinKind::LeftSemi) && !null_equals_null {
-            // Key values that survive occur on both sides.
-            let (from_left, from_right) =
-                if swap { (build.rows(), probe.rows()) } else { (probe.rows(), build.rows()) };
-            for (l, r) in &on {
-                let (Some(l), Some(r)) = (l.as_column(), r.as_column()) else { continue };
-                let of_left = self.facts(l).distinct.map(|d| d.min(from_left.max(1.0)));
-                let of_right = self.facts(r).distinct.map(|d| d.min(from_right.max(1.0)));
-                let both = of_left.zip(of_right).map(|(l, r)| l.min(r)).or(of_left).or(of_right);
-                self.facts_mut(l).distinct = both;
-                self.facts_mut(r).distinct = both;
-            }
-        }
-        // A side of few rows has few values in any of its columns.
-        for (id, source) in columns.iter().zip(&sources) {
-            let rows = match source {
-                JoinOutput::Probe(_) => probe.rows(),
-                JoinOutput::Build(_) => build.rows(),
-                JoinOutput::Mark => continue,
-            };
-            let facts = self.facts_mut(*id);
-            facts.distinct = facts.distinct.map(|d| d.min(rows.max(1.0)));
-        }
+        let build_unique = sides.build_unique;
+        let Delivered { output, columns, sources } = delivered;
         let mut relation =
             Relation::new(PhysicalPlan::new(PhysicalNode::Values { rows: vec![] }, output, rows), columns);
-        relation.keys = result_keys;
-        relation.plan.remarks = remarks.into_iter().map(str::to_owned).collect();
-        let Relation {
-            plan: mut probe_plan, keys: probe_own, dependencies: probe_fd, same: probe_same, ..
-        } = probe;
-        let Relation { plan: build_plan, keys: build_own, dependencies: build_fd, same: build_same, .. } =
-            build;
-        if probe_stays {
-            relation.keys.extend(probe_own);
-        }
-        if build_stays {
-            relation.keys.extend(build_own);
-        }
+        relation.plan.remarks = remark.into_iter().map(str::to_owned).collect();
         relation.same = same;
-        if shows_probe || kind == JoinKind::LeftSemi {
-            relation.same.extend(probe_same);
-            relation.dependencies.extend(surviving(probe_fd, probe_nulls));
-        }
-        if shows_build || kind == JoinKind::LeftSemi {
-            relation.same.extend(build_same);
-            relation.dependencies.extend(surviving(build_fd, build_nulls));
-        }
-        if kind == JoinKind::Inner && !null_equals_null {
-            for (l, r) in &on {
-                if let (Some(l), Some(r)) = (l.as_column(), r.as_column()) {
-                    relation.add_equality(l, r);
-                }
-            }
+        let (mut probe_plan, build_plan) = sides.hand_on(&mut relation, physical, kind);
+        if kind == JoinKind::Inner && !spec.null_equals_null {
+            let columns = spec.on.iter().filter_map(|(l, r)| l.as_column().zip(r.as_column()));
+            columns.for_each(|(l, r)| relation.add_equality(l, r));
         }
 
+        let JoinSpec { on, null_equals_null, null_aware, .. } = spec;
         let fills = if null_equals_null || on.is_empty() || null_aware {
             vec![]
         } else {
             self.attach_runtime_filters(physical, &mut probe_plan, &probe_keys, &build_keys, &passing)
         };
-        let by_range = searches
+        let by_range = self.settings.range_joins
+            && !null_aware
             && on.is_empty()
             && residual.as_ref().is_some_and(|residual| {
                 self.is_searched(residual, (&probe_plan, &build_plan), relation.plan.estimated_rows)
@@ -326,6 +320,148 @@ impl Planner<'_> {
             }
         };
         Ok(relation)
+    }
+
+    /// The kind, which may be a semi-join where the build side only filters, and what EXPLAIN says of it.
+    fn told_kind(
+        &self,
+        physical: PhysicalJoinKind,
+        kind: JoinKind,
+        only_filters: bool,
+    ) -> (PhysicalJoinKind, Option<&'static str>) {
+        match (physical, kind) {
+            (PhysicalJoinKind::Inner, JoinKind::Inner) if self.settings.exact_filters && only_filters => (
+                PhysicalJoinKind::ProbeSemi,
+                Some("semi-join: the build side is unique on the key and gives no column (exact filter)"),
+            ),
+            (PhysicalJoinKind::Inner, JoinKind::LeftSemi) => (
+                physical,
+                Some("semi-join turned round: the smaller side is built, and no row meets it twice"),
+            ),
+            _ => (physical, None),
+        }
+    }
+
+    /// What leaves the join: the columns at these positions of its sides, and its mark.
+    fn join_output(
+        &self,
+        sides: &Sides,
+        spec: &JoinSpec,
+        physical: PhysicalJoinKind,
+        (probe_out, build_out): (&[usize], &[usize]),
+        (probe_keys, build_keys): (&[Expr], &[Expr]),
+    ) -> Delivered {
+        let mut delivered = sides.delivered(physical, probe_out, build_out);
+        if let (JoinKind::LeftMark, Some(mark)) = (spec.kind, spec.mark) {
+            let name = self.columns.get(mark).name.clone();
+            let mark_column =
+                OutputColumn { name, ty: Type::Boolean, nullable: spec.null_aware, bounds: None };
+            delivered.push(mark_column, mark, JoinOutput::Mark);
+        }
+        if spec.rejects_nulls() {
+            tighten(
+                &mut delivered.output,
+                &delivered.sources,
+                (probe_keys, &sides.probe.plan.output),
+                (build_keys, &sides.build.plan.output),
+            );
+        }
+        delivered
+    }
+
+    /// Whether the left side is built.
+    fn swaps(
+        &self,
+        left: &Relation,
+        right: &Relation,
+        spec: &JoinSpec,
+        needed: &ColumnSet,
+        rows: f64,
+    ) -> bool {
+        let JoinSpec { kind, on, residual, null_aware, .. } = spec;
+        let (kind, null_aware) = (*kind, *null_aware);
+        // What of the condition is searched by where the left side is built, and where the right one is.
+        let searches = self.settings.range_joins && !null_aware;
+        let searched = |build: &Relation| {
+            let residual = residual.as_ref().filter(|_| searches)?;
+            Ranges::of(residual, &|expr| side_of(expr, build))
+        };
+        let keys = [left, right].map(|build| searched(build).map_or(0, |ranges| ranges.dimensions.len()));
+        // Partners that two ranges find are marked pair by pair, where a probe row that is judged stops at the first.
+        let marks_pairs = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti)
+            && if on.is_empty() { keys[0] > 0 } else { keys[0] > 1 };
+        self.settings.build_side
+            && !null_aware
+            && kind != JoinKind::LeftMark
+            && !marks_pairs
+            && self.builds_left(kind, left, right, on.is_empty().then_some(keys), needed, rows)
+    }
+
+    /// Positions of the probe's and of the build's columns that leave a join, and columns that others stand for.
+    fn columns_that_leave(
+        &self,
+        sides: &Sides,
+        spec: &JoinSpec,
+        needed: &ColumnSet,
+    ) -> (Vec<usize>, Vec<usize>, Vec<(ColumnId, ColumnId)>) {
+        let Sides { probe, build, .. } = sides;
+        let (shows_probe, shows_build) = sides.shown(spec.kind);
+        let mut same: Vec<(ColumnId, ColumnId)> = Vec::new();
+        let mut probe_out = if shows_probe { self.wanted(probe, needed) } else { vec![] };
+        let mut build_out = if shows_build { self.wanted(build, needed) } else { vec![] };
+        if spec.kind != JoinKind::Inner || spec.null_equals_null || !self.settings.projection_push_down {
+            return (probe_out, build_out, same);
+        }
+        // An equality's two columns are one value; the probe's is at hand.
+        for pair in &spec.on {
+            let (p, b) = sides.turned(pair);
+            let (Some(p), Some(b)) = (p.as_column(), b.as_column()) else { continue };
+            let (Some(from), Some(at)) = (probe.position(p), build.position(b)) else { continue };
+            let (Some(stays), Some(goes)) = (probe.columns.get(from), build.columns.get(at)) else {
+                continue;
+            };
+            if probe.plan.output[from].ty == build.plan.output[at].ty
+                && stays != goes
+                && !same.iter().any(|(alias, _)| alias == goes)
+            {
+                same.push((*goes, *stays));
+                if build_out.contains(&at) {
+                    build_out.retain(|o| *o != at);
+                    if !probe_out.contains(&from) {
+                        probe_out.push(from);
+                    }
+                }
+            }
+        }
+        (probe_out, build_out, same)
+    }
+
+    /// How many values the columns of a join have at most.
+    fn note_distinct(&mut self, sides: &Sides, spec: &JoinSpec, delivered: &Delivered) {
+        let Sides { probe, build, swap, .. } = sides;
+        if spec.rejects_nulls() {
+            // Key values that survive occur on both sides.
+            let (from_left, from_right) =
+                if *swap { (build.rows(), probe.rows()) } else { (probe.rows(), build.rows()) };
+            for (l, r) in &spec.on {
+                let (Some(l), Some(r)) = (l.as_column(), r.as_column()) else { continue };
+                let of_left = self.facts(l).distinct.map(|d| d.min(from_left.max(1.0)));
+                let of_right = self.facts(r).distinct.map(|d| d.min(from_right.max(1.0)));
+                let both = of_left.zip(of_right).map(|(l, r)| l.min(r)).or(of_left).or(of_right);
+                self.facts_mut(l).distinct = both;
+                self.facts_mut(r).distinct = both;
+            }
+        }
+        // A side of few rows has few values in any of its columns.
+        for (id, source) in delivered.columns.iter().zip(&delivered.sources) {
+            let rows = match source {
+                JoinOutput::Probe(_) => probe.rows(),
+                JoinOutput::Build(_) => build.rows(),
+                JoinOutput::Mark => continue,
+            };
+            let facts = self.facts_mut(*id);
+            facts.distinct = facts.distinct.map(|d| d.min(rows.max(1.0)));
+        }
     }
 
     /// Positions of the columns of `side` that leave the join.

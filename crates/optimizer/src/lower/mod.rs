@@ -7,6 +7,7 @@ mod aggregate;
 pub(crate) mod bind;
 mod deliver;
 pub(crate) mod join;
+mod nodes;
 pub(crate) mod predicate;
 mod relation;
 mod scan;
@@ -14,15 +15,19 @@ mod unnest;
 mod window;
 
 use plan::{ColumnId, Expr, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan, SortKey};
-use types::stop::{self, Place};
+use types::stop::{self, Place, UnwindingPace};
 use types::{Result, Value};
 
 use crate::columns::ColumnSet;
 use crate::estimate::{Facts, at_least_one};
 use crate::planner::Planner;
 use bind::Inputs;
+pub(crate) use nodes::{empty, never_true, order_filters, wrap};
 pub(crate) use relation::{Dependency, Key, Relation};
 pub(crate) use scan::rows_in_files;
+
+/// What two values are compared for, as `Pace` counts.
+const SPENT_ON_COMPARING: usize = 16;
 
 impl Planner<'_> {
     /// Lowers `plan`; the result delivers at least the columns of `needed` that the plan has.
@@ -85,6 +90,8 @@ impl Planner<'_> {
             .filter(|i| !self.settings.projection_push_down || needed.contains(columns[*i]))
             .collect();
         let mut output = Vec::with_capacity(kept.len());
+        // Constant rows may be many; few are not worth a look at the signal.
+        let mut pace = UnwindingPace::new(Place::Lower);
         for at in &kept {
             let mut column = self.output_column(columns[*at]);
             let mut bounds: Option<(i128, i128)> = None;
@@ -97,7 +104,10 @@ impl Planner<'_> {
             column.nullable = rows.iter().any(|row| row.get(*at).is_none_or(Value::is_null));
             output.push(column);
             let mut values: Vec<&Value> = rows.iter().filter_map(|row| row.get(*at)).collect();
-            values.sort_unstable();
+            values.sort_unstable_by(|a, b| {
+                pace.unwind_if_stopped(SPENT_ON_COMPARING);
+                a.cmp(b)
+            });
             values.dedup();
             let distinct = Some(values.len() as f64);
             *self.facts_mut(columns[*at]) = Facts { distinct, ..Facts::UNKNOWN };
@@ -301,38 +311,4 @@ impl Planner<'_> {
         };
         Ok(Relation::new(PhysicalPlan::new(node, output, rows), ids))
     }
-}
-
-/// A node over one input that delivers the input's columns as they are.
-pub(crate) fn wrap(
-    input: Relation,
-    rows: f64,
-    node: impl FnOnce(Box<PhysicalPlan>) -> PhysicalNode,
-) -> Relation {
-    let output = input.plan.output.clone();
-    let plan = PhysicalPlan::new(node(Box::new(input.plan)), output, rows);
-    Relation { plan, ..input }
-}
-
-/// No rows, with the columns of `relation`.
-pub(crate) fn empty(relation: Relation) -> Relation {
-    let output = relation.plan.output.clone();
-    let plan = PhysicalPlan::new(PhysicalNode::Values { rows: vec![] }, output, 0.0);
-    Relation { plan, ..relation }
-}
-
-/// FALSE or NULL: as a filter, both keep nothing.
-pub(crate) fn never_true(expr: &Expr) -> bool {
-    expr.as_literal().is_some_and(|v| v.as_bool() != Some(true))
-}
-
-/// Cheapest and most selective first. What may raise an error comes after what may not, so that a guard such as
-/// `b <> 0 AND a / b > 1` guards.
-pub(crate) fn order_filters(filters: &mut [Expr], selectivity: impl Fn(&Expr) -> f64) {
-    filters.sort_by_cached_key(|filter| {
-        let dropped = (1.0 - selectivity(filter)).max(0.001);
-        let rank = crate::cost::evaluation(filter) / dropped;
-        // The rank is a small positive number; as an integer it can be a sort key.
-        (crate::cost::raises(filter), (rank * 1e6).min(1e18) as u64)
-    });
 }

@@ -1,5 +1,8 @@
 //! Scans: which columns are fetched, which conjuncts the blocks evaluate, what is left to filters, and how many rows
 //! to expect.
+//!
+//! Called by `lower` for each scan of the logical plan. A conjunct that a block can evaluate on codes
+//! (`ColumnPredicate`) leaves the filters; filters are ordered by cost and selectivity.
 
 use plan::{
     ColumnId, Expr, ExprKind, FileSource, MaterializedSource, OutputColumn, PhysicalNode, PhysicalPlan,

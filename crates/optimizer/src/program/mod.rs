@@ -11,8 +11,8 @@ mod until;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plan::logical::Step as Rounds;
-use plan::program::{Bind, Change, Loop, Materialize, Program, Remaining, Step};
+use plan::logical::{KeyedRows, Step as Rounds};
+use plan::program::{Bind, Change, KeyedLoop, Loop, Materialize, Program, Remaining, Step};
 use plan::{
     ColumnId, CommonQuery, Expr, ExprKind, LogicalPlan, LogicalQuery, MaterializedSource, PhysicalPlan,
     ScanSource,
@@ -118,7 +118,8 @@ impl Maker<'_> {
 
     /// When the rounds of a recursion, which is no longer among the common queries, have given enough.
     fn until_of(&self, common: &CommonQuery) -> Option<until::Until> {
-        let step = common.step.as_ref()?;
+        // Rows of keys are made anew in each round.
+        let step = common.step.as_ref().filter(|step| step.keyed.is_none())?;
         until::until(common.result, step.working, &self.query, self.bound.len())
     }
 
@@ -172,13 +173,7 @@ impl Maker<'_> {
         let CommonQuery { name, mut base, base_columns, step, result, change, subqueries: _ } = common;
         settle(&mut base, self.known);
         let base = self.planned(base, &base_columns)?;
-        let declared: Vec<Field> = base_columns
-            .iter()
-            .map(|id| {
-                let column = self.query.columns.get(*id);
-                Field::new(column.name.clone(), column.ty, true)
-            })
-            .collect();
+        let declared = self.declared(&base_columns);
         let made = match step {
             None => {
                 let title = format!("common table expression {name}");
@@ -188,16 +183,34 @@ impl Maker<'_> {
                     None => Step::Materialize(Box::new(rows)),
                 }
             }
-            Some(Rounds { mut plan, columns, distinct, working }) => {
+            Some(Rounds { mut plan, columns, distinct, working, keyed }) => {
                 settle(&mut plan, self.known);
                 let step = self.planned(plan, &columns)?;
                 let until = until.map(|until| self.until(until)).transpose()?;
-                Step::Loop(Box::new(Loop { name, base, step, working, result, declared, distinct, until }))
+                let keyed = keyed.map(|keyed| self.keyed(*keyed)).transpose()?;
+                let made = Loop { name, base, step, working, result, declared, distinct, until, keyed };
+                Step::Loop(Box::new(made))
             }
         };
         self.steps.push(made);
         self.made.slots.insert(result);
         Ok(())
+    }
+
+    /// The columns as rows that are materialized have them.
+    fn declared(&self, columns: &[ColumnId]) -> Vec<Field> {
+        let field = |id: &ColumnId| {
+            let column = self.query.columns.get(*id);
+            Field::new(column.name.clone(), column.ty, true)
+        };
+        columns.iter().map(field).collect()
+    }
+
+    fn keyed(&mut self, keyed: KeyedRows) -> Result<KeyedLoop> {
+        let KeyedRows { mut fold, columns, candidates, renews, state } = keyed;
+        settle(&mut fold, self.known);
+        let declared = self.declared(&columns);
+        Ok(KeyedLoop { fold: self.planned(fold, &columns)?, declared, candidates, renews, state })
     }
 
     fn until(&mut self, until: until::Until) -> Result<plan::program::Until> {
@@ -228,7 +241,7 @@ fn empty() -> LogicalQuery {
 
 /// All plans of a common query, with that of the reader that ends its rounds.
 fn plans_of<'p>(common: &'p CommonQuery, until: Option<&'p until::Until>) -> Vec<&'p LogicalPlan> {
-    let step = common.step.as_ref().map(|step| &step.plan);
+    let step = common.step.iter().flat_map(plan::Step::plans);
     [&common.base].into_iter().chain(step).chain(until.map(|until| &until.plan)).collect()
 }
 

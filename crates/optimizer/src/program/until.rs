@@ -18,7 +18,7 @@ pub(super) struct Until {
 /// The reader of the slot `result`, if it can have enough; `rest` is what may read it, `known` the number of scalar
 /// subqueries whose values are known when the recursion runs.
 pub(super) fn until(result: usize, working: usize, rest: &LogicalQuery, known: usize) -> Option<Until> {
-    let steps = rest.common.iter().filter_map(|common| common.step.as_ref().map(|step| &step.plan));
+    let steps = rest.common.iter().flat_map(|common| common.step.iter().flat_map(plan::Step::plans));
     let bases = rest.common.iter().map(|common| &common.base);
     let plans: Vec<&LogicalPlan> =
         rest.subqueries.iter().chain(bases).chain(steps).chain([&rest.plan]).collect();

@@ -7,26 +7,37 @@
 //!
 //! Shared are aggregations, and what aggregations read when those are joins, outermost first. Keeping rows is not
 //! free and hides them from runtime filters, so a subplan is shared only if it is expected to deliver at most half as
-//! many rows as the tables have that it reads. A subplan that needs the value of a scalar subquery runs after it, so
-//! it is left alone.
+//! many rows as the tables have that it reads. So are windows, sorts of which the first rows are wanted, lists that
+//! become rows, other joins, and projections and filters that are dear for each row (what common table expressions
+//! compute, above all), where by estimate running them once and keeping the rows is much cheaper than running them as
+//! often as they are named. What holds an aggregation that occurs more often than itself waits until that is shared, and
+//! then reads its rows. A subplan that needs the value of a scalar subquery runs after it, so it is left alone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use plan::{
     AggregateCall, ColumnId, Expr, ExprKind, LogicalPlan, LogicalQuery, MaterializedSource, PhysicalNode,
-    PhysicalPlan, ScanSource, TableId,
+    PhysicalPlan, ScanSource, SortKey, TableId, WindowCall,
 };
 use types::Result;
 use types::stop::{self, Place};
 
 use super::projections;
 use crate::columns::ColumnSet;
+use crate::cost;
 use crate::planner::Planner;
 use crate::{Settings, Statistics};
 
 /// A subplan is shared if it delivers at most this share of the rows it reads.
 const ROWS_SHARE_MAX: f64 = 0.5;
+
+/// What is no aggregation is shared where keeping its rows costs at most this share of what is saved: estimates err.
+const KEEPING_SHARE_MAX: f64 = 0.5;
+/// Rows of what is no aggregation that are kept, at most.
+const ROWS_KEPT_MAX: f64 = 5e6;
+/// A projection or filter is worth a look from this cost of a row on.
+const DEAR: f64 = 40.0;
 
 /// Replaces common subplans of a query; what they are, to be run in this order before anything else of the query.
 pub fn share(
@@ -38,27 +49,25 @@ pub fn share(
         return Ok(vec![]);
     }
     let mut parts = rewritten(query, settings);
-    let mut templates = Vec::new();
-    parts.iter().for_each(|part| candidates(part, &mut templates));
-    let mut chosen: Vec<LogicalPlan> = Vec::new();
-    for (at, one) in templates.iter().enumerate() {
-        let again = templates[at + 1..].iter().any(|other| renaming(one, other).is_some());
-        let known = chosen.iter().any(|c| renaming(c, one).is_some());
-        if again && !known {
-            chosen.push((*one).clone());
+    // Queries that run before have the first numbers.
+    let first = query.materialized;
+    let (mut plans, mut waiting) = (Vec::new(), false);
+    for again in [false, true] {
+        if again && !(waiting && !plans.is_empty()) {
+            break;
         }
-    }
-    // The largest first: what it contains has gone with it.
-    chosen.sort_by_key(|plan| std::cmp::Reverse(size(plan)));
-    let mut plans = Vec::new();
-    for template in chosen {
-        let occurrences: usize = parts.iter().map(|part| occurrences(part, &template)).sum();
-        if occurrences < 2 {
-            continue;
+        for template in repeated(&parts, first) {
+            let passes_over = match again {
+                true => !reads_shared(&template, first) || is_by_rows(&template, &parts),
+                false => waits(&template, &parts),
+            };
+            waiting |= passes_over;
+            if passes_over || all_occurrences(&parts, &template) < 2 {
+                continue;
+            }
+            let index = first + plans.len();
+            plans.extend(replace(&mut parts, template, index, query, statistics, settings)?);
         }
-        // Queries that run before have the first numbers.
-        let index = query.materialized + plans.len();
-        plans.extend(replace(&mut parts, template, index, query, statistics, settings)?);
     }
     if !plans.is_empty() {
         parts.iter_mut().for_each(|part| projections::make_explicit(part, &query.columns));
@@ -68,32 +77,84 @@ pub fn share(
     Ok(plans)
 }
 
+/// Candidates that stand in the parts more than once, each once, the largest first: what it contains goes with it.
+fn repeated(parts: &[LogicalPlan], first: usize) -> Vec<LogicalPlan> {
+    let mut templates = Vec::new();
+    parts.iter().for_each(|part| candidates(part, first, false, &mut templates));
+    let mut chosen: Vec<LogicalPlan> = Vec::new();
+    for (at, one) in templates.iter().enumerate() {
+        let again = templates[at + 1..].iter().any(|other| renaming(one, other).is_some());
+        let known = chosen.iter().any(|c| renaming(c, one).is_some());
+        if again && !known {
+            chosen.push((*one).clone());
+        }
+    }
+    chosen.sort_by_key(|plan| std::cmp::Reverse(size(plan)));
+    chosen
+}
+
+/// Whether a plan holds an aggregation that occurs more often than the plan itself: shared with the plan, it would run
+/// again for each other one.
+fn waits(plan: &LogicalPlan, parts: &[LogicalPlan]) -> bool {
+    fn within(plan: &LogicalPlan, parts: &[LogicalPlan], own: usize) -> bool {
+        plan.children().into_iter().any(|child| {
+            matches!(child, LogicalPlan::Aggregate { .. }) && all_occurrences(parts, child) > own
+                || within(child, parts, own)
+        })
+    }
+    !is_by_rows(plan, parts) && within(plan, parts, all_occurrences(parts, plan))
+}
+
+/// Whether the rule of aggregations decides: by the rows that are read and delivered, not by cost.
+fn is_by_rows(plan: &LogicalPlan, parts: &[LogicalPlan]) -> bool {
+    match plan {
+        LogicalPlan::Aggregate { .. } => true,
+        LogicalPlan::Join { .. } => parts.iter().any(|part| is_aggregated(part, plan)),
+        _ => false,
+    }
+}
+
+/// Whether rows are read that this rule has shared.
+fn reads_shared(plan: &LogicalPlan, first: usize) -> bool {
+    let here = match plan {
+        LogicalPlan::Scan { source, .. } => is_shared(source, first),
+        _ => false,
+    };
+    here || plan.children().into_iter().any(|child| reads_shared(child, first))
+}
+
+fn is_shared(source: &ScanSource, first: usize) -> bool {
+    matches!(source, ScanSource::Materialized(source) if source.index >= first)
+}
+
 /// What is read, as far as it takes to see that it is read again.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Read<'q> {
     Table(TableId),
     Files(&'q [String]),
+    Series,
 }
 
-/// Whether anything can be common at all: a table or a file is read twice and something is aggregated.
+/// Whether anything can be common at all: a table or a file is read twice and something is dear.
 fn is_promising(query: &LogicalQuery) -> bool {
-    fn walk<'q>(plan: &'q LogicalPlan, read: &mut Vec<Read<'q>>, aggregates: &mut bool) {
+    fn walk<'q>(plan: &'q LogicalPlan, read: &mut Vec<Read<'q>>, dear: &mut bool) {
+        *dear |= is_candidate(plan, false);
         match plan {
             LogicalPlan::Scan { source: ScanSource::Table { table, .. }, .. } => {
                 read.push(Read::Table(*table))
             }
             LogicalPlan::Scan { source: ScanSource::File(file), .. } => read.push(Read::Files(&file.paths)),
-            LogicalPlan::Aggregate { .. } => *aggregates = true,
+            LogicalPlan::Scan { source: ScanSource::Series(_), .. } => read.push(Read::Series),
             _ => {}
         }
-        plan.children().into_iter().for_each(|child| walk(child, read, aggregates));
+        plan.children().into_iter().for_each(|child| walk(child, read, dear));
     }
-    let (mut read, mut aggregates) = (Vec::new(), false);
-    query.subqueries.iter().chain([&query.plan]).for_each(|p| walk(p, &mut read, &mut aggregates));
+    let (mut read, mut dear) = (Vec::new(), false);
+    query.subqueries.iter().chain([&query.plan]).for_each(|p| walk(p, &mut read, &mut dear));
     let scans = read.len();
     read.sort_unstable();
     read.dedup();
-    aggregates && read.len() < scans
+    dear && read.len() < scans
 }
 
 /// The parts of the query, its own plan last, as the other rules leave them. Each still delivers the columns it did.
@@ -115,40 +176,58 @@ fn rewritten(query: &LogicalQuery, settings: &Settings) -> Vec<LogicalPlan> {
 }
 
 /// Subplans that may be shared, outermost first.
-fn candidates<'p>(plan: &'p LogicalPlan, found: &mut Vec<&'p LogicalPlan>) {
-    if let LogicalPlan::Aggregate { input, .. } = plan {
-        if is_self_contained(plan) {
-            found.push(plan);
-        }
-        if matches!(**input, LogicalPlan::Join { .. }) && is_self_contained(input) {
-            found.push(input);
-        }
+fn candidates<'p>(plan: &'p LogicalPlan, first: usize, in_join: bool, found: &mut Vec<&'p LogicalPlan>) {
+    if is_candidate(plan, in_join) && is_self_contained(plan, first) {
+        found.push(plan);
     }
-    plan.children().into_iter().for_each(|child| candidates(child, found));
+    let joins = matches!(plan, LogicalPlan::Join { .. });
+    plan.children().into_iter().for_each(|child| candidates(child, first, joins, found));
 }
 
-/// Reads tables and files only, and waits for nothing.
-fn is_self_contained(plan: &LogicalPlan) -> bool {
+/// Whether a node may cost more than keeping its rows. Of joins within a join only the outermost is one: the order of
+/// the others is not settled yet.
+fn is_candidate(plan: &LogicalPlan, in_join: bool) -> bool {
+    use LogicalPlan as L;
+    match plan {
+        L::Aggregate { .. } | L::Window { .. } | L::Unnest { .. } | L::Sort { limit: Some(_), .. } => true,
+        L::Join { .. } => !in_join,
+        L::Project { expressions, .. } => {
+            expressions.iter().map(|(_, e)| cost::evaluation(e)).sum::<f64>() >= DEAR
+        }
+        L::Filter { predicate, .. } => cost::evaluation(predicate) >= DEAR,
+        L::Scan { filters, .. } => filters.iter().map(cost::evaluation).sum::<f64>() >= DEAR,
+        _ => false,
+    }
+}
+
+/// Reads tables, files and what was shared before only, and waits for nothing.
+fn is_self_contained(plan: &LogicalPlan, first: usize) -> bool {
     let waits = |e: &Expr| {
         let mut found = false;
         e.visit(&mut |e| found |= matches!(e.kind, ExprKind::ScalarSubquery(_)));
         found
     };
     let table = match plan {
-        LogicalPlan::Scan { source, .. } => is_repeatable(source),
+        LogicalPlan::Scan { source, .. } => is_repeatable(source) || is_shared(source, first),
         LogicalPlan::Values { .. } => false,
         _ => true,
     };
-    table && !plan.expressions().into_iter().any(waits) && plan.children().into_iter().all(is_self_contained)
+    table
+        && !plan.expressions().into_iter().any(waits)
+        && plan.children().into_iter().all(|child| is_self_contained(child, first))
 }
 
 /// Sources that give the same rows however often they are read.
 fn is_repeatable(source: &ScanSource) -> bool {
-    matches!(source, ScanSource::Table { .. } | ScanSource::File(_))
+    matches!(source, ScanSource::Table { .. } | ScanSource::File(_) | ScanSource::Series(_))
 }
 
 fn size(plan: &LogicalPlan) -> usize {
     1 + plan.children().into_iter().map(size).sum::<usize>()
+}
+
+fn all_occurrences(parts: &[LogicalPlan], template: &LogicalPlan) -> usize {
+    parts.iter().map(|part| occurrences(part, template)).sum()
 }
 
 fn occurrences(plan: &LogicalPlan, template: &LogicalPlan) -> usize {
@@ -184,12 +263,21 @@ fn replace(
         .map(|(_, id)| *id)
         .collect();
 
+    let by_rows = is_by_rows(&template, &before);
     let (template, wide_remarks) =
         super::wide_tables::apply(template, &mut query.columns, statistics, settings);
     let mut planner = Planner::new(&mut query.columns, statistics, settings);
     planner.wide_remarks = wide_remarks;
     let relation = planner.lower(template, &needed)?;
-    if relation.rows() > ROWS_SHARE_MAX * rows_read(&relation.plan, statistics) {
+    let dearer = match by_rows {
+        true => relation.rows() > ROWS_SHARE_MAX * rows_read(&relation.plan, statistics),
+        false => {
+            let saved = cost::plan::running(&relation.plan, statistics) * (reads.len() as f64 - 1.0);
+            relation.rows() > ROWS_KEPT_MAX
+                || cost::plan::keeping(&relation.plan, reads.len()) > KEEPING_SHARE_MAX * saved
+        }
+    };
+    if dearer {
         parts.swap_with_slice(&mut before);
         return Ok(None);
     }
@@ -209,6 +297,15 @@ fn replace(
     plan.remarks.push(format!("common subplan: runs once, read {} times", reads.len()));
     plan.number();
     Ok(Some(plan))
+}
+
+/// Whether an aggregation reads what `template` stands for.
+fn is_aggregated(plan: &LogicalPlan, template: &LogicalPlan) -> bool {
+    let here = match plan {
+        LogicalPlan::Aggregate { input, .. } => renaming(template, input).is_some(),
+        _ => false,
+    };
+    here || plan.children().into_iter().any(|child| is_aggregated(child, template))
 }
 
 /// The occurrences of `template` become reads of all it delivers, in order; `reads` gets their columns.
@@ -282,7 +379,7 @@ fn same(a: &LogicalPlan, b: &LogicalPlan, names: &mut Names) -> bool {
     }
     match (a, b) {
         (L::Scan { source: s, columns: c, filters: f }, L::Scan { source: t, columns: d, filters: g }) => {
-            let one_source = is_repeatable(s) && s == t;
+            let one_source = s == t && (is_repeatable(s) || matches!(s, ScanSource::Materialized(_)));
             if !one_source || c.len() != d.len() || c.iter().zip(d).any(|(a, b)| a.1 != b.1) {
                 return false;
             }
@@ -318,12 +415,27 @@ fn same(a: &LogicalPlan, b: &LogicalPlan, names: &mut Names) -> bool {
             true
         }
         (L::Sort { keys: k, limit: l, .. }, L::Sort { keys: j, limit: m, .. }) => {
-            l == m
-                && k.len() == j.len()
-                && k.iter().zip(j).all(|(a, b)| {
-                    (a.descending, a.nulls_first) == (b.descending, b.nulls_first)
-                        && expressions_agree(&a.expr, &b.expr, names)
-                })
+            l == m && orders_agree(k, j, names)
+        }
+        (
+            L::Window { partition: p, order: k, calls: c, .. },
+            L::Window { partition: q, order: j, calls: d, .. },
+        ) => {
+            let agree = p.len() == q.len()
+                && p.iter().zip(q).all(|(a, b)| expressions_agree(a, b, names))
+                && orders_agree(k, j, names)
+                && c.len() == d.len()
+                && c.iter().zip(d).all(|((_, a), (_, b))| windows_agree(a, b, names));
+            names.extend(c.iter().zip(d).map(|((a, _), (b, _))| (*a, *b)));
+            agree
+        }
+        (
+            L::Unnest { lists: l, ordinality: o, outer: x, .. },
+            L::Unnest { lists: m, ordinality: p, outer: y, .. },
+        ) => {
+            let agree = x == y && o.is_some() == p.is_some() && defined(l, m, names);
+            names.extend(o.iter().copied().zip(p.iter().copied()));
+            agree
         }
         (L::Limit { offset: o, count: c, .. }, L::Limit { offset: p, count: d, .. }) => (o, c) == (p, d),
         (L::Union { inputs: i, columns: c }, L::Union { inputs: j, columns: d }) => {
@@ -336,6 +448,23 @@ fn same(a: &LogicalPlan, b: &LogicalPlan, names: &mut Names) -> bool {
         }
         _ => false,
     }
+}
+
+fn orders_agree(a: &[SortKey], b: &[SortKey], names: &Names) -> bool {
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| {
+            (a.descending, a.nulls_first) == (b.descending, b.nulls_first)
+                && expressions_agree(&a.expr, &b.expr, names)
+        })
+}
+
+fn windows_agree(a: &WindowCall, b: &WindowCall, names: &Names) -> bool {
+    let mut renamed = a.clone();
+    for expr in renamed.expressions_mut() {
+        let own = std::mem::replace(expr, Expr::boolean(false));
+        *expr = renamed_in(own, names);
+    }
+    renamed == *b
 }
 
 /// Lists of computed columns agree; their names are entered.
@@ -359,9 +488,12 @@ fn calls_agree(a: &AggregateCall, b: &AggregateCall, names: &Names) -> bool {
 }
 
 fn expressions_agree(a: &Expr, b: &Expr, names: &Names) -> bool {
-    let renamed = a.clone().transform(&mut |e| match e.kind {
+    renamed_in(a.clone(), names) == *b
+}
+
+fn renamed_in(expr: Expr, names: &Names) -> Expr {
+    expr.transform(&mut |e| match e.kind {
         ExprKind::Column(id) => Expr::column(names.get(&id).copied().unwrap_or(id), e.ty),
         _ => e,
-    });
-    renamed == *b
+    })
 }

@@ -20,7 +20,7 @@
 use plan::bounds::Bounds;
 use plan::{
     AggregateCall, AggregateFunction as F, Arithmetic, ColumnId, Expr, ExprKind, Function, OutputColumn,
-    PhysicalJoinKind as Kind, PhysicalNode as N, PhysicalPlan,
+    PhysicalNode as N, PhysicalPlan,
 };
 use types::{Comparison, Physical, Type, Value, decimal};
 
@@ -425,55 +425,12 @@ fn quotient(sum: Expr, count: Expr, ty: Type) -> Expr {
     Expr::new(ExprKind::Case { branches, otherwise: None }, ty)
 }
 
-/// The assumed rows of a source of unknown length: more than any file has.
-const UNKNOWN_ROWS: u128 = 1 << 40;
-
 impl Planner<'_> {
     /// A number of rows that `plan` cannot exceed, whatever the data.
     pub(crate) fn rows_at_most(&mut self, plan: &PhysicalPlan) -> u128 {
-        let join = |kind: Kind, probe: u128, build: u128, unique: bool| {
-            let pairs = if unique { probe } else { probe.saturating_mul(build) };
-            match kind {
-                Kind::Inner => pairs,
-                Kind::ProbeSemi | Kind::ProbeAnti | Kind::ProbeMark => probe,
-                Kind::BuildSemi | Kind::BuildAnti => build,
-                Kind::ProbeOuter | Kind::BuildOuter | Kind::FullOuter => {
-                    pairs.saturating_add(probe).saturating_add(build)
-                }
-            }
-        };
-        match &plan.node {
-            N::TableScan { table, .. } => self.table(*table).map_or(UNKNOWN_ROWS, |t| u128::from(t.rows)),
-            N::FileScan { .. } | N::Generate { .. } | N::Materialized { .. } | N::Unnest { .. } => {
-                UNKNOWN_ROWS
-            }
-            N::Values { rows } => rows.len() as u128,
-            N::Series { series, .. } => u128::from(series.rows),
-            N::Filter { input, .. }
-            | N::Project { input, .. }
-            | N::Fetch { input, .. }
-            | N::Sort { input, .. }
-            | N::Limit { input, .. }
-            | N::Window { input, .. } => self.rows_at_most(input),
-            N::Aggregate { input, groups, .. } => {
-                if groups.is_empty() {
-                    1
-                } else {
-                    self.rows_at_most(input)
-                }
-            }
-            N::HashJoin { probe, build, kind, build_unique, .. } => {
-                let (p, b) = (self.rows_at_most(probe), self.rows_at_most(build));
-                join(*kind, p, b, *build_unique)
-            }
-            N::NestedLoopJoin { probe, build, kind, .. } => {
-                let (p, b) = (self.rows_at_most(probe), self.rows_at_most(build));
-                join(*kind, p, b, false)
-            }
-            N::UnionAll { inputs } => {
-                inputs.iter().fold(0, |sum: u128, input| sum.saturating_add(self.rows_at_most(input)))
-            }
-            N::Insert { .. } => 1,
-        }
+        plan::rows::rows_at_most(plan, &mut |source| match &source.node {
+            N::TableScan { table, .. } => self.table(*table).map(|table| table.rows),
+            _ => None,
+        })
     }
 }

@@ -250,44 +250,8 @@ impl PushDown<'_> {
 
         let mut conditions = Vec::new();
         residual.into_iter().for_each(|r| r.split_conjuncts(&mut conditions));
-        let mut to_left = Vec::new();
-        let mut to_right = Vec::new();
-        let mut stay = Vec::new();
-        let mut own = Vec::new();
-        let moves = self.settings.filter_push_down;
-        let keeps_left_only = matches!(kind, JoinKind::Inner | JoinKind::LeftSemi);
-        for predicate in predicates {
-            let used = ColumnSet::of(&predicate);
-            let constant = used.is_empty();
-            match kind {
-                _ if !moves => stay.push(predicate),
-                JoinKind::Inner if constant => {
-                    to_right.push(predicate.clone());
-                    to_left.push(predicate);
-                }
-                JoinKind::Full => stay.push(predicate),
-                _ if used.is_subset(&of_left) => to_left.push(predicate),
-                JoinKind::Inner if used.is_subset(&of_right) => to_right.push(predicate),
-                JoinKind::Inner if !null_equals_null => conditions.push(predicate),
-                _ => stay.push(predicate),
-            }
-        }
-        for condition in conditions {
-            let used = ColumnSet::of(&condition);
-            // NOT IN's comparison may stand among the conditions, and a row it is unknown for counts.
-            let movable = moves
-                && kind != JoinKind::Full
-                && !used.is_empty()
-                && !null_aware
-                && !condition.is_volatile();
-            if movable && keeps_left_only && used.is_subset(&of_left) {
-                to_left.push(condition);
-            } else if movable && used.is_subset(&of_right) {
-                to_right.push(condition);
-            } else {
-                own.push(condition);
-            }
-        }
+        let sides = JoinSides { kind, null_equals_null, null_aware, of_left: &of_left, of_right: &of_right };
+        let Destinations { to_left, to_right, own, stay } = self.destinations(&sides, predicates, conditions);
         let residual = keys_out_of(own, &mut on, (&of_left, &of_right), null_equals_null, null_aware);
 
         let keys = if null_equals_null { &[][..] } else { &on };
@@ -308,6 +272,52 @@ impl PushDown<'_> {
             None => join,
         };
         filtered(join, stay)
+    }
+
+    /// Where the predicates above a join and the conditions of the join itself go.
+    fn destinations(
+        &self,
+        join: &JoinSides<'_>,
+        predicates: Vec<Expr>,
+        mut conditions: Vec<Expr>,
+    ) -> Destinations {
+        let JoinSides { kind, null_equals_null, null_aware, of_left, of_right } = *join;
+        let Destinations { mut to_left, mut to_right, mut own, mut stay } = Destinations::default();
+        let moves = self.settings.filter_push_down;
+        let keeps_left_only = matches!(kind, JoinKind::Inner | JoinKind::LeftSemi);
+        for predicate in predicates {
+            let used = ColumnSet::of(&predicate);
+            let constant = used.is_empty();
+            match kind {
+                _ if !moves => stay.push(predicate),
+                JoinKind::Inner if constant => {
+                    to_right.push(predicate.clone());
+                    to_left.push(predicate);
+                }
+                JoinKind::Full => stay.push(predicate),
+                _ if used.is_subset(of_left) => to_left.push(predicate),
+                JoinKind::Inner if used.is_subset(of_right) => to_right.push(predicate),
+                JoinKind::Inner if !null_equals_null => conditions.push(predicate),
+                _ => stay.push(predicate),
+            }
+        }
+        for condition in conditions {
+            let used = ColumnSet::of(&condition);
+            // NOT IN's comparison may stand among the conditions, and a row it is unknown for counts.
+            let movable = moves
+                && kind != JoinKind::Full
+                && !used.is_empty()
+                && !null_aware
+                && !condition.is_volatile();
+            if movable && keeps_left_only && used.is_subset(of_left) {
+                to_left.push(condition);
+            } else if movable && used.is_subset(of_right) {
+                to_right.push(condition);
+            } else {
+                own.push(condition);
+            }
+        }
+        Destinations { to_left, to_right, own, stay }
     }
 
     /// A row whose key is NULL after an outer join found no partner: whether a predicate asks for those, which makes
@@ -389,6 +399,24 @@ fn take_test_of_mark(predicates: &mut Vec<Expr>, mark: ColumnId) -> Option<bool>
         *predicate = super::simplify::simplify(substitute(taken, &value));
     }
     Some(wanted)
+}
+
+/// What decides about where a conjunct goes at a join.
+struct JoinSides<'a> {
+    kind: JoinKind,
+    null_equals_null: bool,
+    null_aware: bool,
+    of_left: &'a ColumnSet,
+    of_right: &'a ColumnSet,
+}
+
+/// Where conjuncts go at a join: into a side, into its condition, or they stay above it.
+#[derive(Default)]
+struct Destinations {
+    to_left: Vec<Expr>,
+    to_right: Vec<Expr>,
+    own: Vec<Expr>,
+    stay: Vec<Expr>,
 }
 
 /// Of conditions that span both sides, equalities become keys; the others are given back.

@@ -215,79 +215,10 @@ fn defer_below(plan: &mut PhysicalPlan, fates: &[Fate]) -> Result<Layout> {
             Ok(same_columns(&mut plan.output, &input.output, layout))
         }
         PhysicalNode::Project { input, expressions } => {
-            let mut below = Below::new(input.output.len(), rows);
-            for (expr, fate) in expressions.iter().zip(fates) {
-                if let Some(at) = passed(expr, &input.output) {
-                    below.passes(at, *fate, 0.0);
-                }
-            }
-            let looked = expressions.iter().filter(|e| passed(e, &input.output).is_none());
-            let looked: Vec<usize> = looked.flat_map(Expr::inputs).collect();
-            let before = input.output.clone();
-            let layout = defer(input, &below.finish(looked))?;
-            let mut anew = Anew::default();
-            let mut made = Vec::with_capacity(expressions.len());
-            for (expr, column) in std::mem::take(expressions).into_iter().zip(&plan.output) {
-                match passed(&expr, &before).map(|at| layout.slots[at]) {
-                    Some(Slot::Late { reference, column: of_table }) => {
-                        let from = &layout.references[reference];
-                        if anew.late((0, reference), from, of_table, column.nullable) {
-                            made.push(Expr::input(from.column, Type::BigInt));
-                        }
-                    }
-                    _ => {
-                        made.push(moved(expr, &layout)?);
-                        anew.keep(column.clone());
-                    }
-                }
-            }
-            *expressions = made;
-            plan.output = anew.output;
-            Ok(anew.layout)
+            defer_below_project(input, expressions, &mut plan.output, rows, fates)
         }
         PhysicalNode::Aggregate { input, groups, aggregates } => {
-            let mut below = Below::new(input.output.len(), rows);
-            let read = input.estimated_rows;
-            for (call, fate) in aggregates.iter().zip(&fates[groups.len()..]) {
-                if let Some(at) = carried(call, &input.output) {
-                    below.passes(at, *fate, 2.0 * read);
-                }
-            }
-            for expr in groups.iter() {
-                below.look_at(expr);
-            }
-            let computed = aggregates.iter().filter(|c| carried(c, &input.output).is_none());
-            let computed = computed.flat_map(|c| c.argument.iter().chain(&c.filter)).flat_map(Expr::inputs);
-            let below = below.finish(computed.collect::<Vec<_>>());
-            let before = input.output.clone();
-            let layout = defer(input, &below)?;
-            let mut anew = Anew::default();
-            for (group, column) in groups.iter_mut().zip(&plan.output) {
-                *group = moved(std::mem::replace(group, Expr::boolean(true)), &layout)?;
-                anew.keep(column.clone());
-            }
-            let mut made: Vec<AggregateCall> = Vec::with_capacity(aggregates.len());
-            for (mut call, column) in std::mem::take(aggregates).into_iter().zip(&plan.output[groups.len()..])
-            {
-                match carried(&call, &before).map(|at| layout.slots[at]) {
-                    Some(Slot::Late { reference, column: of_table }) => {
-                        let from = &layout.references[reference];
-                        if anew.late((0, reference), from, of_table, column.nullable) {
-                            call.argument = Some(Expr::input(from.column, Type::BigInt));
-                            made.push(AggregateCall { ty: Type::BigInt, ..call });
-                        }
-                    }
-                    _ => {
-                        call.argument = call.argument.map(|a| moved(a, &layout)).transpose()?;
-                        call.filter = call.filter.map(|f| moved(f, &layout)).transpose()?;
-                        made.push(call);
-                        anew.keep(column.clone());
-                    }
-                }
-            }
-            *aggregates = made;
-            plan.output = anew.output;
-            Ok(anew.layout)
+            defer_below_aggregate(input, groups, aggregates, &mut plan.output, rows, fates)
         }
         PhysicalNode::HashJoin { probe, build, probe_keys, build_keys, residual, output, .. } => {
             let mut sides = Sides::new(probe, build, rows);
@@ -326,6 +257,97 @@ fn defer_below(plan: &mut PhysicalPlan, fates: &[Fate]) -> Result<Layout> {
             Ok(Layout { slots, references: vec![] })
         }
     }
+}
+
+/// As `defer_below`, of a projection: columns that it only hands on may come later.
+fn defer_below_project(
+    input: &mut PhysicalPlan,
+    expressions: &mut Vec<Expr>,
+    output: &mut Vec<OutputColumn>,
+    rows: f64,
+    fates: &[Fate],
+) -> Result<Layout> {
+    let mut below = Below::new(input.output.len(), rows);
+    for (expr, fate) in expressions.iter().zip(fates) {
+        if let Some(at) = passed(expr, &input.output) {
+            below.passes(at, *fate, 0.0);
+        }
+    }
+    let looked = expressions.iter().filter(|e| passed(e, &input.output).is_none());
+    let looked: Vec<usize> = looked.flat_map(Expr::inputs).collect();
+    let before = input.output.clone();
+    let layout = defer(input, &below.finish(looked))?;
+    let mut anew = Anew::default();
+    let mut made = Vec::with_capacity(expressions.len());
+    for (expr, column) in std::mem::take(expressions).into_iter().zip(&*output) {
+        match passed(&expr, &before).map(|at| layout.slots[at]) {
+            Some(Slot::Late { reference, column: of_table }) => {
+                let from = &layout.references[reference];
+                if anew.late((0, reference), from, of_table, column.nullable) {
+                    made.push(Expr::input(from.column, Type::BigInt));
+                }
+            }
+            _ => {
+                made.push(moved(expr, &layout)?);
+                anew.keep(column.clone());
+            }
+        }
+    }
+    *expressions = made;
+    *output = anew.output;
+    Ok(anew.layout)
+}
+
+/// As `defer_below`, of an aggregation: any value of a column that depends on the group may come later.
+fn defer_below_aggregate(
+    input: &mut PhysicalPlan,
+    groups: &mut [Expr],
+    aggregates: &mut Vec<AggregateCall>,
+    output: &mut Vec<OutputColumn>,
+    rows: f64,
+    fates: &[Fate],
+) -> Result<Layout> {
+    let mut below = Below::new(input.output.len(), rows);
+    let read = input.estimated_rows;
+    for (call, fate) in aggregates.iter().zip(&fates[groups.len()..]) {
+        if let Some(at) = carried(call, &input.output) {
+            below.passes(at, *fate, 2.0 * read);
+        }
+    }
+    for expr in groups.iter() {
+        below.look_at(expr);
+    }
+    let computed = aggregates.iter().filter(|c| carried(c, &input.output).is_none());
+    let computed = computed.flat_map(|c| c.argument.iter().chain(&c.filter)).flat_map(Expr::inputs);
+    let below = below.finish(computed.collect::<Vec<_>>());
+    let before = input.output.clone();
+    let layout = defer(input, &below)?;
+    let mut anew = Anew::default();
+    for (group, column) in groups.iter_mut().zip(&*output) {
+        *group = moved(std::mem::replace(group, Expr::boolean(true)), &layout)?;
+        anew.keep(column.clone());
+    }
+    let mut made: Vec<AggregateCall> = Vec::with_capacity(aggregates.len());
+    for (mut call, column) in std::mem::take(aggregates).into_iter().zip(&output[groups.len()..]) {
+        match carried(&call, &before).map(|at| layout.slots[at]) {
+            Some(Slot::Late { reference, column: of_table }) => {
+                let from = &layout.references[reference];
+                if anew.late((0, reference), from, of_table, column.nullable) {
+                    call.argument = Some(Expr::input(from.column, Type::BigInt));
+                    made.push(AggregateCall { ty: Type::BigInt, ..call });
+                }
+            }
+            _ => {
+                call.argument = call.argument.map(|a| moved(a, &layout)).transpose()?;
+                call.filter = call.filter.map(|f| moved(f, &layout)).transpose()?;
+                made.push(call);
+                anew.keep(column.clone());
+            }
+        }
+    }
+    *aggregates = made;
+    *output = anew.output;
+    Ok(anew.layout)
 }
 
 /// A scan's fields.

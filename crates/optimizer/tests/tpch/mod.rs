@@ -20,6 +20,7 @@ const INT: Type = Type::Integer;
 const BIG: Type = Type::BigInt;
 const DATE: Type = Type::Date;
 
+#[derive(Clone)]
 pub struct TableStub {
     pub name: &'static str,
     pub rows: u64,
@@ -28,8 +29,14 @@ pub struct TableStub {
 }
 
 pub fn tables() -> Vec<TableStub> {
-    let (first, last) = (i128::from(days_from_civil(1992, 1, 1)), i128::from(days_from_civil(1998, 12, 31)));
-    let table = |name, rows, key, columns| TableStub { name, rows, key, columns };
+    [places_and_parties(), parts(), orders()].concat()
+}
+
+fn table(name: &'static str, rows: u64, key: &'static [usize], columns: Vec<ColumnStub>) -> TableStub {
+    TableStub { name, rows, key, columns }
+}
+
+fn places_and_parties() -> Vec<TableStub> {
     vec![
         table(
             "region",
@@ -77,6 +84,11 @@ pub fn tables() -> Vec<TableStub> {
                 ("c_comment", TEXT, 149_968, 0, 0),
             ],
         ),
+    ]
+}
+
+fn parts() -> Vec<TableStub> {
+    vec![
         table(
             "part",
             200_000,
@@ -105,6 +117,12 @@ pub fn tables() -> Vec<TableStub> {
                 ("ps_comment", TEXT, 799_124, 0, 0),
             ],
         ),
+    ]
+}
+
+fn orders() -> Vec<TableStub> {
+    let (first, last) = (i128::from(days_from_civil(1992, 1, 1)), i128::from(days_from_civil(1998, 12, 31)));
+    vec![
         table(
             "orders",
             1_500_000,

@@ -1,15 +1,18 @@
 //! Schemas, relations, columns, their defaults and comments, and the views that list them by name.
+//!
+//! Each function makes the rows of one relation of `pg_catalog` or `information_schema` from the statement's view of
+//! the catalog; `relations` calls it when the relation is bound. Objects that the role may not see are left out where
+//! PostgreSQL does so.
 
 use pgproto::oid::describe;
 use types::{SystemType, Type, Value};
 
-use super::{Rows, attribute_numbers, letter, maybe, oid, small, text, truth};
+use super::values::{PG_CLASS, PG_DATABASE, Rows, attribute_numbers, letter, maybe, oid, small, text, truth};
 use crate::definitions;
 use crate::objects::{Catalog, Class, Column};
-use crate::oids::{FIRST, OWNER, PG_CATALOG};
+use crate::oids::{FIRST, PG_CATALOG};
+use crate::privileges;
 
-/// `pg_class`, as a class of objects.
-pub(crate) const PG_CLASS: u32 = 1259;
 /// The access methods `heap` and `btree`.
 const HEAP: u32 = 2;
 const BTREE: u32 = 403;
@@ -19,7 +22,8 @@ pub(super) fn namespaces(catalog: &Catalog, rows: &mut Rows) {
         rows.push(vec![
             ("oid", oid(namespace.oid)),
             ("nspname", text(&namespace.name)),
-            ("nspowner", oid(OWNER)),
+            ("nspowner", oid(catalog.owner(namespace.key.as_ref()))),
+            ("nspacl", privileges::granted(catalog, namespace.key.as_ref())),
         ]);
     }
 }
@@ -27,6 +31,23 @@ pub(super) fn namespaces(catalog: &Catalog, rows: &mut Rows) {
 /// Whether the relation is one of the user's, and of which all parts are known.
 fn is_own(class: &Class) -> bool {
     class.oid >= FIRST
+}
+
+/// What says who owns a relation: an index is its table's.
+fn owning<'c>(catalog: &'c Catalog, class: &'c Class) -> Option<&'c access::ObjectKey> {
+    let table = class.index.as_ref().and_then(|index| catalog.class(index.table));
+    table.unwrap_or(class).key.as_ref()
+}
+
+/// The name of a relation's owner.
+pub(super) fn owner_name(catalog: &Catalog, class: &Class) -> String {
+    catalog.role_name(catalog.owner(owning(catalog, class))).unwrap_or_default()
+}
+
+/// Whether row policies are enabled on a relation, and for its owner, too.
+fn row_security(catalog: &Catalog, class: &Class) -> (bool, bool) {
+    let object = class.key.as_ref().and_then(|key| catalog.access.object(key));
+    object.map_or((false, false), |object| (object.row_security, object.force_row_security))
 }
 
 pub(super) fn classes(catalog: &Catalog, rows: &mut Rows) {
@@ -51,7 +72,8 @@ pub(super) fn classes(catalog: &Catalog, rows: &mut Rows) {
             ("relname", text(&class.name)),
             ("relnamespace", oid(class.namespace)),
             ("reltype", oid(class.row_type)),
-            ("relowner", oid(OWNER)),
+            ("relowner", oid(catalog.owner(owning(catalog, class)))),
+            ("relacl", privileges::granted(catalog, class.key.as_ref())),
             ("relam", oid(method)),
             ("relfilenode", oid(if is_stored { class.oid } else { 0 })),
             ("reltuples", Value::F32(tuples)),
@@ -61,6 +83,8 @@ pub(super) fn classes(catalog: &Catalog, rows: &mut Rows) {
             ("relnatts", small(class.columns.len())),
             ("relchecks", small(checks)),
             ("relhasrules", truth(class.kind == 'v')),
+            ("relrowsecurity", truth(row_security(catalog, class).0)),
+            ("relforcerowsecurity", truth(row_security(catalog, class).1)),
             ("relispopulated", truth(true)),
             ("relreplident", letter(if class.kind == 'r' && is_own(class) { 'd' } else { 'n' })),
         ]);
@@ -86,7 +110,7 @@ fn layout(ty: Type, length: i16) -> (bool, char, char) {
 fn collation(ty: Type) -> u32 {
     match ty {
         Type::System(SystemType::Name) => 950,
-        Type::Char(_) | Type::Varchar(_) | Type::Text => 100,
+        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Collated(_) => 100,
         Type::List(_) => ty.element().map_or(0, collation),
         _ => 0,
     }
@@ -128,6 +152,7 @@ fn attribute(catalog: &Catalog, class: &Class, at: usize, column: &Column, rows:
         ("attgenerated", text(if column.generated.is_some() { "s" } else { "" })),
         ("attislocal", truth(true)),
         ("attcollation", oid(collation(column.ty))),
+        ("attacl", privileges::granted_on(catalog, class.key.as_ref(), &column.name)),
     ]);
 }
 
@@ -171,31 +196,48 @@ pub(super) fn comments(catalog: &Catalog, rows: &mut Rows) {
             ]);
         }
     }
+    for (catalog, object, comment) in catalog.comments.iter().filter(|(of, ..)| *of != PG_DATABASE) {
+        rows.push(vec![
+            ("objoid", oid(*object)),
+            ("classoid", oid(*catalog)),
+            ("objsubid", Value::I32(0)),
+            ("description", text(comment)),
+        ]);
+    }
+}
+
+/// Comments on what all databases share: this database's own.
+pub(super) fn shared_comments(catalog: &Catalog, rows: &mut Rows) {
+    for (catalog, object, comment) in catalog.comments.iter().filter(|(of, ..)| *of == PG_DATABASE) {
+        rows.push(vec![
+            ("objoid", oid(*object)),
+            ("classoid", oid(*catalog)),
+            ("description", text(comment)),
+        ]);
+    }
 }
 
 pub(super) fn tables_shown(catalog: &Catalog, rows: &mut Rows) {
-    let owner = catalog.roles()[0].1.to_owned();
     for class in catalog.classes.iter().filter(|class| class.kind == 'r') {
         let indexed = catalog.classes.iter().any(|c| c.index.as_ref().is_some_and(|i| i.table == class.oid));
         rows.push(vec![
             ("schemaname", text(catalog.namespace_name(class.namespace))),
             ("tablename", text(&class.name)),
-            ("tableowner", text(&owner)),
+            ("tableowner", text(&owner_name(catalog, class))),
             ("hasindexes", truth(indexed)),
             ("hasrules", truth(false)),
             ("hastriggers", truth(false)),
-            ("rowsecurity", truth(false)),
+            ("rowsecurity", truth(row_security(catalog, class).0)),
         ]);
     }
 }
 
 pub(super) fn views_shown(catalog: &Catalog, rows: &mut Rows) {
-    let owner = catalog.roles()[0].1.to_owned();
     for class in catalog.classes.iter().filter(|class| class.kind == 'v') {
         rows.push(vec![
             ("schemaname", text(catalog.namespace_name(class.namespace))),
             ("viewname", text(&class.name)),
-            ("viewowner", text(&owner)),
+            ("viewowner", text(&owner_name(catalog, class))),
             ("definition", maybe(definitions::view(class).as_deref())),
         ]);
     }

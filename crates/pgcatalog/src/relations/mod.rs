@@ -4,43 +4,26 @@
 //! type where PostgreSQL declares it NOT NULL, and NULL elsewhere. Columns are named, so that a row reads as what it is.
 
 mod classes;
-mod people;
+pub(crate) mod people;
 mod shapes;
+pub(crate) mod values;
 
-pub(crate) use classes::PG_CLASS;
+pub(crate) use values::{PG_CLASS, PG_DATABASE, PG_NAMESPACE, PG_TYPE};
 
-use types::nested::encoding::list_of;
-use types::system_type::reg_value;
-use types::{Physical, SystemType, Type, Value};
+use types::Value;
 
-use crate::fixed::{self, Relation};
+use crate::fixed::Relation;
 use crate::objects::Catalog;
+use values::Rows;
 
-/// Rows that are being made of a relation.
-pub(crate) struct Rows {
+/// Rows by columns' names.
+pub(crate) fn rows_given(
     relation: &'static Relation,
-    /// What a column has that is not said.
-    empty: Vec<Value>,
-    rows: Vec<Vec<Value>>,
-}
-
-impl Rows {
-    fn new(relation: &'static Relation) -> Rows {
-        let fields = relation.schema.fields();
-        let empty = fields.iter().map(|f| if f.nullable { Value::Null } else { empty_value(f.ty) }).collect();
-        Rows { relation, empty, rows: fixed::rows(relation).to_vec() }
-    }
-    /// A row with these columns.
-    fn push(&mut self, given: Vec<(&str, Value)>) {
-        let mut row = self.empty.clone();
-        for (name, value) in given {
-            match self.relation.place(name) {
-                Some(at) => row[at] = value,
-                None => debug_assert!(false, "{} has no column {name}", self.relation.name),
-            }
-        }
-        self.rows.push(row);
-    }
+    given: Vec<Vec<(&'static str, Value)>>,
+) -> Vec<Vec<Value>> {
+    let mut rows = Rows::new(relation);
+    given.into_iter().for_each(|row| rows.push(row));
+    rows.rows
 }
 
 /// All rows of a relation.
@@ -60,6 +43,7 @@ pub(crate) fn rows(catalog: &Catalog, relation: &'static Relation) -> Vec<Vec<Va
         "pg_depend" => shapes::dependencies(catalog, &mut rows),
         "pg_rewrite" => shapes::rules(catalog, &mut rows),
         "pg_description" => classes::comments(catalog, &mut rows),
+        "pg_shdescription" => classes::shared_comments(catalog, &mut rows),
         "pg_tables" => classes::tables_shown(catalog, &mut rows),
         "pg_views" => classes::views_shown(catalog, &mut rows),
         "pg_indexes" => classes::indices_shown(catalog, &mut rows),
@@ -68,64 +52,28 @@ pub(crate) fn rows(catalog: &Catalog, relation: &'static Relation) -> Vec<Vec<Va
         }
         "pg_database" => people::databases(catalog, &mut rows),
         "pg_authid" | "pg_roles" => people::roles(catalog, &mut rows),
-        "pg_user" => people::users(catalog, &mut rows),
+        "pg_user" | "pg_shadow" => people::users(catalog, &mut rows),
+        "pg_group" => people::groups(catalog, &mut rows),
+        "pg_auth_members" => people::memberships(catalog, &mut rows),
+        "pg_db_role_setting" => people::role_settings(catalog, &mut rows),
+        "pg_policy" => people::policies(catalog, &mut rows),
+        "pg_policies" => people::policies_shown(catalog, &mut rows),
+        "sequences" => shapes::sequences_of_standard(catalog, &mut rows),
+        "check_constraints" => shapes::checks_of_standard(catalog, &mut rows),
+        "information_schema_catalog_name" => people::catalog_name(catalog, &mut rows),
+        "role_table_grants" | "table_privileges" => people::table_grants(catalog, &mut rows),
+        "role_column_grants" | "column_privileges" => people::column_grants(catalog, &mut rows),
+        "enabled_roles" | "applicable_roles" => people::enabled_roles(catalog, &mut rows),
         "pg_settings" => people::settings(catalog, &mut rows),
         _ => {}
     }
     rows.rows
 }
 
-/// The empty value of a type.
-fn empty_value(ty: Type) -> Value {
-    if ty.is_reg() {
-        return reg_value(0, "-");
-    }
-    if ty.is_nested() {
-        return list_of([], ty.element().unwrap_or(Type::Null));
-    }
-    match ty.physical() {
-        Physical::Bool => Value::Bool(false),
-        Physical::Bytes => Value::text(""),
-        Physical::F32 => Value::F32(0.0),
-        Physical::F64 => Value::F64(0.0),
-        physical => Value::from_i128(0, physical).unwrap_or(Value::Null),
-    }
-}
-
-fn oid(value: u32) -> Value {
-    Value::I64(i64::from(value))
-}
-fn text(value: &str) -> Value {
-    Value::text(value)
-}
-fn letter(value: char) -> Value {
-    Value::text(value.encode_utf8(&mut [0; 4]))
-}
-fn truth(value: bool) -> Value {
-    Value::Bool(value)
-}
-fn maybe(value: Option<&str>) -> Value {
-    value.map_or(Value::Null, Value::text)
-}
-fn small(value: usize) -> Value {
-    Value::I16(i16::try_from(value).unwrap_or(i16::MAX))
-}
-/// Numbers of columns, from 1, of places, from 0.
-fn attribute_numbers(places: &[usize]) -> Value {
-    let numbers: Vec<Value> = places.iter().map(|at| small(at + 1)).collect();
-    list_of(&numbers, Type::SmallInt)
-}
-fn smalls(values: impl Iterator<Item = i16>) -> Value {
-    list_of(&values.map(Value::I16).collect::<Vec<_>>(), Type::SmallInt)
-}
-fn oids(values: impl Iterator<Item = u32>) -> Value {
-    list_of(&values.map(oid).collect::<Vec<_>>(), Type::System(SystemType::Oid))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Surroundings;
+    use crate::{Surroundings, fixed};
 
     #[test]
     fn every_relation_has_rows_of_its_columns() {

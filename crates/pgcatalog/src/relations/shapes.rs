@@ -1,10 +1,12 @@
 //! Indices, constraints, types, labels, sequences, rules, and what depends on what.
+//!
+//! Each function makes the rows of one relation of `pg_catalog` from the statement's view of the catalog; `relations`
+//! calls it when the relation is bound. OIDs are those that `classes` gives to the same objects.
 
 use pgproto::oid::describe;
 use types::{ReferentialAction, Type, Value};
 
-use super::classes::PG_CLASS;
-use super::{Rows, attribute_numbers, letter, oid, oids, small, smalls, text, truth};
+use super::values::{PG_CLASS, Rows, attribute_numbers, letter, oid, oids, small, smalls, text, truth};
 use crate::objects::{Catalog, Class, Column};
 use crate::oids::{OWNER, of_table};
 use crate::{definitions, fixed};
@@ -31,7 +33,7 @@ fn operator_class(ty: u32) -> u32 {
 }
 
 fn collation_of(ty: Type) -> u32 {
-    if matches!(ty, Type::Char(_) | Type::Varchar(_) | Type::Text) { 100 } else { 0 }
+    if matches!(ty, Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Collated(_)) { 100 } else { 0 }
 }
 
 pub(super) fn indices(catalog: &Catalog, rows: &mut Rows) {
@@ -141,7 +143,7 @@ pub(super) fn types(catalog: &Catalog, rows: &mut Rows) {
             ("oid", oid(known.oid)),
             ("typname", text(&known.name)),
             ("typnamespace", oid(known.namespace)),
-            ("typowner", oid(OWNER)),
+            ("typowner", oid(catalog.owner(Some(&access::ObjectKey::Type(known.key.clone()))))),
             ("typlen", Value::I16(4)),
             ("typbyval", truth(true)),
             ("typtype", letter('e')),
@@ -213,14 +215,13 @@ pub(super) fn sequences(catalog: &Catalog, rows: &mut Rows) {
 }
 
 pub(super) fn sequences_shown(catalog: &Catalog, rows: &mut Rows) {
-    let owner = catalog.roles()[0].1.to_owned();
     for (class, sequence) in with_sequence(catalog) {
         let next = sequence.next.load(std::sync::atomic::Ordering::Relaxed);
         let last = if next == sequence.start { Value::Null } else { Value::I64(next - sequence.increment) };
         rows.push(vec![
             ("schemaname", text(catalog.namespace_name(class.namespace))),
             ("sequencename", text(&class.name)),
-            ("sequenceowner", text(&owner)),
+            ("sequenceowner", text(&super::classes::owner_name(catalog, class))),
             ("data_type", types::system_type::reg_value(20, "bigint")),
             ("start_value", Value::I64(sequence.start)),
             ("min_value", Value::I64(sequence.minimum)),
@@ -229,6 +230,39 @@ pub(super) fn sequences_shown(catalog: &Catalog, rows: &mut Rows) {
             ("cycle", truth(sequence.cycle)),
             ("cache_size", Value::I64(1)),
             ("last_value", last),
+        ]);
+    }
+}
+
+/// `information_schema.sequences`.
+pub(super) fn sequences_of_standard(catalog: &Catalog, rows: &mut Rows) {
+    for (class, sequence) in with_sequence(catalog) {
+        let number = |value: i64| text(&value.to_string());
+        rows.push(vec![
+            ("sequence_catalog", text(&catalog.around.database)),
+            ("sequence_schema", text(catalog.namespace_name(class.namespace))),
+            ("sequence_name", text(&class.name)),
+            ("data_type", text("bigint")),
+            ("numeric_precision", Value::I32(64)),
+            ("numeric_precision_radix", Value::I32(2)),
+            ("numeric_scale", Value::I32(0)),
+            ("start_value", number(sequence.start)),
+            ("minimum_value", number(sequence.minimum)),
+            ("maximum_value", number(sequence.maximum)),
+            ("increment", number(sequence.increment)),
+            ("cycle_option", text(if sequence.cycle { "YES" } else { "NO" })),
+        ]);
+    }
+}
+
+/// `information_schema.check_constraints`.
+pub(super) fn checks_of_standard(catalog: &Catalog, rows: &mut Rows) {
+    for constraint in catalog.constraints.iter().filter(|constraint| constraint.kind == 'c') {
+        rows.push(vec![
+            ("constraint_catalog", text(&catalog.around.database)),
+            ("constraint_schema", text(catalog.namespace_name(constraint.namespace))),
+            ("constraint_name", text(&constraint.name)),
+            ("check_clause", text(constraint.check.as_deref().unwrap_or_default())),
         ]);
     }
 }

@@ -21,8 +21,11 @@ pub const BINARY_HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyFormat {
     #[default]
+    /// Lines of columns between tabs, with backslashes as escapes.
     Text,
+    /// Comma-separated values.
     Csv,
+    /// Values in their binary form.
     Binary,
 }
 
@@ -38,6 +41,7 @@ pub enum CopyDirection {
 /// The settled options of one COPY. The vectors of columns have an entry for each column that is copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
+    /// The form of the rows.
     pub format: CopyFormat,
     /// Between values of text and CSV: one byte.
     pub delimiter: u8,
@@ -62,6 +66,7 @@ pub struct CopyOptions {
 /// One option as the statement has it: its name, and its words; none for a name alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOption<'a> {
+    /// The option's name, in lower case.
     pub name: &'a str,
     /// One word or text; the names of FORCE_QUOTE and its kin, or `*`.
     pub words: Vec<&'a str>,

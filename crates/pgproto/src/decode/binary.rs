@@ -1,4 +1,7 @@
 //! Values from their binary forms; see `crate::binary` for the layouts.
+//!
+//! Bytes are a client's: a length that does not fit, a field out of range or bytes left over is SQLSTATE 22P03.
+//! Called for parameters of Bind (`decode`) and for rows of a binary COPY.
 
 use types::datetime::{self, MICROS_PER_DAY};
 use types::interval::Interval;
@@ -23,6 +26,11 @@ pub(super) fn value(bytes: &[u8], ty: Type) -> Result<Value> {
         Type::USmallInt | Type::Integer => integer(i32::from_be_bytes(fixed(bytes, ty)?).into(), ty)?,
         Type::UInteger | Type::BigInt => integer(i64::from_be_bytes(fixed(bytes, ty)?).into(), ty)?,
         Type::UBigInt | Type::HugeInt => integer(Numeric::read(bytes)?.rounded(0)?, ty)?,
+        Type::UHugeInt | Type::BigNum => cast::parse_text(&Numeric::read(bytes)?.whole_digits()?, ty)?,
+        Type::TimeNs => {
+            let micros = Value::I64(clock(i64::from_be_bytes(fixed(bytes, ty)?))?);
+            cast::cast_value(&micros, Type::Time, ty)?
+        }
         Type::Real => Value::F32(f32::from_be_bytes(fixed(bytes, ty)?)),
         Type::Double => Value::F64(f64::from_be_bytes(fixed(bytes, ty)?)),
         Type::Decimal { precision, scale } => {
@@ -38,7 +46,7 @@ pub(super) fn value(bytes: &[u8], ty: Type) -> Result<Value> {
             let oid = u32::from_be_bytes(fixed(bytes, ty)?);
             system_type::reg_value(oid, &oid.to_string())
         }
-        Type::System(_) | Type::Char(_) | Type::Varchar(_) | Type::Text => {
+        Type::System(_) | Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Collated(_) => {
             cast::fit_text(text_of(bytes)?, ty)?
         }
         Type::Null => Value::text(text_of(bytes)?),
@@ -183,6 +191,29 @@ impl<'a> Numeric<'a> {
             return Err(wrong());
         }
         Ok(Numeric { groups: body, count, weight, negative: sign == NUMERIC_NEGATIVE, scale })
+    }
+
+    /// The digits of the number with its sign, and those behind the point.
+    fn whole_digits(mut self) -> Result<String> {
+        let mut shown = String::from(if self.negative { "-0" } else { "0" });
+        let before = i32::from(self.weight) + 1;
+        if before <= 0 {
+            shown.push('.');
+            shown.push_str(&"0000".repeat(before.unsigned_abs() as usize));
+        }
+        for at in 0..self.count {
+            let group = self.groups.i16()?;
+            if !(0..10_000).contains(&group) {
+                return Err(wrong_binary("numeric"));
+            }
+            shown.push_str(&format!("{group:04}"));
+            if at as i32 + 1 == before {
+                shown.push('.');
+            }
+        }
+        let behind = before - self.count as i32;
+        shown.push_str(&"0000".repeat(usize::try_from(behind).unwrap_or(0)));
+        Ok(shown)
     }
 
     /// The number times ten to the power of `scale`, a half rounded away from zero.

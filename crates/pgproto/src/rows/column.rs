@@ -1,6 +1,7 @@
 //! One column of a batch as its cells are written: flat values, which of them each row has, and where its NULLs are.
 //!
 //! Dictionaries stay as they are: a row's code picks the value. `write` decides once for a group of rows which loop runs.
+//! Made by `rows` for each column of a batch; a `sink` gets the cells.
 
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use types::interval::Interval;
@@ -28,6 +29,11 @@ struct Made {
     ends: Vec<usize>,
 }
 
+/// Whether cells of the type are made as a whole before they are written: what is sent is not what is held.
+fn is_made(ty: Type) -> bool {
+    ty.is_nested() || ty.is_wide_integer()
+}
+
 impl Made {
     fn cell(&self, row: usize) -> &[u8] {
         let begin = row.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -50,14 +56,17 @@ const NESTED_FACTOR: usize = 4;
 /// CHAR of so many characters is given room for all of them without a look at the value.
 const BLANKS_MAX: usize = 256;
 
-/// Timestamps of another unit in microseconds, of which PostgreSQL's are; other columns as they are.
+/// Times and timestamps of another unit in microseconds, of which PostgreSQL's are; other columns as they are.
 fn in_microseconds(values: Vector, ty: Type) -> (Vector, Type) {
-    if !ty.is_timestamp_of_unit() {
+    let plain = if ty == Type::TimeNs { Type::Time } else { ty.in_microseconds() };
+    if plain == ty {
         return (values, ty);
     }
-    let plain = ty.in_microseconds();
     let Data::I64(held) = values.data() else { return (values, plain) };
-    let micros = |held: &i64| timestamp_units::converted(*held, ty, plain).unwrap_or(*held);
+    let micros = |held: &i64| match ty {
+        Type::TimeNs => types::time_ns::in_microseconds(*held),
+        _ => timestamp_units::converted(*held, ty, plain).unwrap_or(*held),
+    };
     let data = Data::I64(held.iter().map(micros).collect::<Vec<_>>().into());
     (Vector::new(plain, data, values.validity().cloned()), plain)
 }
@@ -118,13 +127,13 @@ impl Column {
             false => strings.get(self.at(row)).len(),
         });
         match self.ty {
-            ty if ty.is_nested() => length.saturating_mul(NESTED_FACTOR),
+            ty if is_made(ty) => length.saturating_mul(NESTED_FACTOR),
             _ => length,
         }
     }
     /// The most bytes of a varying cell; `row` counts from `from`.
     pub(super) fn bytes(&self, from: usize, row: usize) -> usize {
-        if self.ty.is_nested() {
+        if is_made(self.ty) {
             return self.made.cell(row).len();
         }
         if self.is_null(from + row) {
@@ -153,7 +162,7 @@ impl Column {
 
     /// Makes the cells of nested values for a group of rows.
     pub(super) fn prepare(&mut self, from: usize, rows: usize, form: ValueForm<'_>) -> Result<()> {
-        if !self.ty.is_nested() {
+        if !is_made(self.ty) {
             return Ok(());
         }
         let mut made = std::mem::take(&mut self.made);
@@ -336,7 +345,7 @@ impl Column {
         sink: &mut S,
     ) -> Result<()> {
         match (self.ty, self.format) {
-            (ty, _) if ty.is_nested() => self.each(from, rows, sink, |sink, row, _| {
+            (ty, _) if is_made(ty) => self.each(from, rows, sink, |sink, row, _| {
                 sink.bytes(row, self.made.cell(row));
                 Ok(())
             }),

@@ -1,4 +1,7 @@
 //! Where cells are written: behind one another, each row in its own place of the scratch memory.
+//!
+//! A sink writes cells of one form (of messages, of text and CSV in COPY); columns are written one after the other,
+//! so that the type is looked at once a column. Called by `rows`.
 
 use std::ops::Range;
 

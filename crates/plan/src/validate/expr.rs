@@ -1,4 +1,8 @@
 //! Expressions: inputs that are there, operands that fit each other and the result, as the head of `crate::expr` says.
+//!
+//! A `Scope` says which columns or positions there are and what subqueries gave. Called for every expression of a
+//! plan by `validate`; an expression is gone through without recursion, and refused where it is nested deeper than
+//! `DEPTH_MAX`.
 
 use std::rc::Rc;
 
@@ -8,7 +12,7 @@ use super::{Computed, agree, ensure, invalid, subquery_type, value};
 use crate::logical::ColumnTable;
 use crate::{
     AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, ExternalFunction, Function, OutputColumn,
-    Pairing,
+    Pairing, StateForm,
 };
 
 /// Deepest expression: what evaluates it recurses with it, and refuses what is deeper.
@@ -291,13 +295,24 @@ pub(super) fn aggregate(
     let same = agree(of, ty) || (of.is_decimal() && ty.is_decimal() && of.scale() == ty.scale());
     let fits = match function {
         F::CountStar => false,
-        F::Count => ty == Type::BigInt,
+        F::Count | F::ApproxCountDistinct => ty == Type::BigInt,
         F::Sum => (number && ty.is_numeric()) || (of.is_interval() && of == ty),
         F::Avg => number && ty.is_numeric(),
         F::Min | F::Max | F::AnyValue | F::SingleValue | F::Mode | F::QuantileDisc { .. } => same,
         F::BoolAnd | F::BoolOr => matches!(of, Type::Boolean | Type::Null) && ty == Type::Boolean,
-        F::StddevSamp | F::StddevPop | F::VarSamp | F::VarPop => number && ty == Type::Double,
-        F::Product | F::Skewness | F::Kurtosis | F::KurtosisPop => number && ty == Type::Double,
+        F::StddevSamp
+        | F::StddevPop
+        | F::VarSamp
+        | F::VarPop
+        | F::Skewness
+        | F::Kurtosis
+        | F::KurtosisPop => {
+            // Of numbers, or of the states that other groups left.
+            (number || of == Type::Bytea) && ty == Type::Double
+        }
+        F::Product => number && ty == Type::Double,
+        F::State(StateForm::Pairs) => of == Type::Bytea && ty == Type::Bytea,
+        F::State(StateForm::Moments | StateForm::HigherMoments) => number && ty == Type::Bytea,
         F::Entropy => ty == Type::Double,
         F::QuantileCont { .. } => same || (number && ty == Type::Double),
         F::StringAgg { ordered: true, .. } => of == Type::Bytea && (ty.is_text() || ty == Type::Bytea),

@@ -1,6 +1,7 @@
 //! Logical queries: columns that exist and are delivered where they are used, and expressions over them.
 //!
 //! This is less than is asked of physical plans: the optimizer, which comes next, and the plan it makes, see to the rest.
+//! Called for programs that come from elsewhere, before they are planned; nothing here recurses with the plan.
 
 use std::collections::HashSet;
 
@@ -11,7 +12,7 @@ use super::{
     Computed, DEPTH_MAX, agree, condition, ensure, file, invalid, once, sort_keys, value, window_call,
 };
 use crate::encoding::Document;
-use crate::{ColumnId, ColumnTable, CommonQuery, JoinKind, LogicalPlan, LogicalQuery, ScanSource};
+use crate::{ColumnId, ColumnTable, CommonQuery, Expr, JoinKind, LogicalPlan, LogicalQuery, ScanSource};
 
 impl Document for LogicalQuery {
     const KIND: &'static str = "query";
@@ -69,6 +70,14 @@ fn validate_common(common: &CommonQuery, query: &LogicalQuery, types: &[Type]) -
             let (a, b) = (query.columns.get(*a).ty, query.columns.get(*b).ty);
             ensure(agree(a, b), || format!("a step gives {a} where the base has {b}"))?;
         }
+        if let Some(keyed) = &step.keyed {
+            all(&keyed.fold, &keyed.columns)?;
+            let numbers = [keyed.candidates, keyed.state];
+            let known = numbers.iter().all(|number| *number < query.materialized);
+            ensure(known, || "rows without a number".to_owned())?;
+            let as_wide = keyed.columns.len() == common.base_columns.len();
+            ensure(as_wide, || "rows of keys of another width".to_owned())?;
+        }
     }
     Ok(())
 }
@@ -105,29 +114,12 @@ fn validate_node(
     let known: HashSet<ColumnId> = inputs.iter().flatten().copied().collect();
     let delivered = |id: ColumnId| known.contains(&id);
     let scope = Scope::logical(columns, &delivered, computed);
-    // New columns: they exist, and have the type of what they are made of.
-    let made = |id: ColumnId, ty: Type| {
-        let own = type_of(id, columns)?;
-        ensure(agree(own, ty), || format!("column {} of type {own} is made of {ty}", id.0))
-    };
+    let made = |id: ColumnId, ty: Type| made_of(id, ty, columns);
     let first =
         |inputs: &mut Vec<Vec<ColumnId>>| if inputs.is_empty() { vec![] } else { inputs.swap_remove(0) };
     match node {
         L::Scan { source, columns: read, filters } => {
-            if let ScanSource::File(source) = source {
-                file::source(source)?;
-            }
-            let mut own = HashSet::new();
-            for (id, at) in read {
-                let ty = type_of(*id, columns)?;
-                once(&mut own, *id, "a column")?;
-                if let Some(found) = source_type(source, *at, query)? {
-                    ensure(agree(found, ty), || format!("{found} is read as {ty}"))?;
-                }
-            }
-            let delivered = |id: ColumnId| own.contains(&id);
-            let scope = Scope::logical(columns, &delivered, computed);
-            filters.iter().try_for_each(|filter| condition(filter, &scope))?;
+            validate_scan(source, read, filters, query, computed)?;
             Ok(read.iter().map(|(id, _)| *id).collect())
         }
         L::Values { columns: ids, rows } => {
@@ -162,21 +154,7 @@ fn validate_node(
             }
             ensure(mark.is_some() == (*kind == JoinKind::LeftMark), || "a mark of no such join".to_owned())?;
             mark.iter().try_for_each(|id| made(*id, Type::Boolean))?;
-            let (Some(right), Some(mut left)) = (inputs.pop(), inputs.pop()) else {
-                return Err(invalid("a join without two inputs"));
-            };
-            Ok(match kind {
-                JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => {
-                    left.extend(right);
-                    left
-                }
-                JoinKind::LeftSemi | JoinKind::LeftAnti => left,
-                JoinKind::RightSemi | JoinKind::RightAnti => right,
-                JoinKind::LeftMark => {
-                    left.extend(mark);
-                    left
-                }
-            })
+            joined_columns(*kind, *mark, inputs)
         }
         L::Aggregate { groups, aggregates, .. } => {
             for (id, group) in groups {
@@ -216,17 +194,82 @@ fn validate_node(
             Ok(ids)
         }
         L::Union { inputs: from, columns: ids } => {
-            for ((_, taken), given) in from.iter().zip(&inputs) {
-                ensure(taken.len() == ids.len(), || "an input of another width".to_owned())?;
-                let given: HashSet<ColumnId> = given.iter().copied().collect();
-                for (id, from) in ids.iter().zip(taken) {
-                    ensure(given.contains(from), || format!("column {} is not delivered", from.0))?;
-                    made(*id, type_of(*from, columns)?)?;
-                }
-            }
+            validate_union(from, ids, &inputs, columns)?;
             Ok(ids.clone())
         }
     }
+}
+
+/// A union: its columns are made of what each input delivers.
+fn validate_union(
+    from: &[(LogicalPlan, Vec<ColumnId>)],
+    ids: &[ColumnId],
+    inputs: &[Vec<ColumnId>],
+    columns: &ColumnTable,
+) -> Result<()> {
+    for ((_, taken), given) in from.iter().zip(inputs) {
+        ensure(taken.len() == ids.len(), || "an input of another width".to_owned())?;
+        let given: HashSet<ColumnId> = given.iter().copied().collect();
+        for (id, from) in ids.iter().zip(taken) {
+            ensure(given.contains(from), || format!("column {} is not delivered", from.0))?;
+            made_of(*id, type_of(*from, columns)?, columns)?;
+        }
+    }
+    Ok(())
+}
+
+/// A new column exists, and has the type of what it is made of.
+fn made_of(id: ColumnId, ty: Type, columns: &ColumnTable) -> Result<()> {
+    let own = type_of(id, columns)?;
+    ensure(agree(own, ty), || format!("column {} of type {own} is made of {ty}", id.0))
+}
+
+/// A scan: its columns are those of its source, and its filters use no others.
+fn validate_scan(
+    source: &ScanSource,
+    read: &[(ColumnId, usize)],
+    filters: &[Expr],
+    query: &LogicalQuery,
+    computed: &Computed,
+) -> Result<()> {
+    let columns = &query.columns;
+    if let ScanSource::File(source) = source {
+        file::source(source)?;
+    }
+    let mut own = HashSet::new();
+    for (id, at) in read {
+        let ty = type_of(*id, columns)?;
+        once(&mut own, *id, "a column")?;
+        if let Some(found) = source_type(source, *at, query)? {
+            ensure(agree(found, ty), || format!("{found} is read as {ty}"))?;
+        }
+    }
+    let delivered = |id: ColumnId| own.contains(&id);
+    let scope = Scope::logical(columns, &delivered, computed);
+    filters.iter().try_for_each(|filter| condition(filter, &scope))
+}
+
+/// What a join delivers of what its inputs deliver.
+fn joined_columns(
+    kind: JoinKind,
+    mark: Option<ColumnId>,
+    mut inputs: Vec<Vec<ColumnId>>,
+) -> Result<Vec<ColumnId>> {
+    let (Some(right), Some(mut left)) = (inputs.pop(), inputs.pop()) else {
+        return Err(invalid("a join without two inputs"));
+    };
+    Ok(match kind {
+        JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => {
+            left.extend(right);
+            left
+        }
+        JoinKind::LeftSemi | JoinKind::LeftAnti => left,
+        JoinKind::RightSemi | JoinKind::RightAnti => right,
+        JoinKind::LeftMark => {
+            left.extend(mark);
+            left
+        }
+    })
 }
 
 fn type_of(id: ColumnId, columns: &ColumnTable) -> Result<Type> {

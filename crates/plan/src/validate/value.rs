@@ -1,4 +1,7 @@
 //! Values against their types, and the predicates that are made of values.
+//!
+//! A list that is said to be sorted is, and a value has the physical form of its type. Called by `validate` for
+//! constants, by `file` for options, by `expr` for literals.
 
 use types::nested::encoding::{elements, entries, field, skip, slot_value};
 use types::nested::union::member_of;
@@ -27,13 +30,18 @@ fn is_of(value: &Value, ty: Type) -> bool {
         Type::Jsonb => value
             .as_text()
             .is_some_and(|text| jsonb::canonical(text).is_ok_and(|canonical| canonical == *value)),
-        Type::Char(_) | Type::Varchar(_) | Type::Text => value.as_text().is_some(),
+        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Collated(_) => value.as_text().is_some(),
         Type::Bit(_) | Type::VarBit(_) => bytes.iter().all(|digit| matches!(digit, b'0' | b'1')),
         Type::Decimal { .. } => true,
         Type::Enum(_) => {
             let labels = ty.labels().map_or(0, <[String]>::len);
             value.as_i64().and_then(|at| usize::try_from(at).ok()).is_some_and(|at| at < labels)
         }
+        Type::UHugeInt => {
+            types::wide::checked(bytes).is_some_and(|number| types::wide::value_of(&number, ty).is_ok())
+        }
+        Type::BigNum => types::wide::checked(bytes).is_some(),
+        Type::TimeNs => value.as_i64().is_some_and(types::time_ns::is_time),
         Type::Time => value.as_i64().is_some_and(|at| (0..=DAY).contains(&at)),
         Type::Interval => {
             let packed = number.map(|packed| (packed, interval::Interval::of_packed(packed)));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plan::file::{FileColumn, FilePart, PartColumn, TextOptions};
+use plan::lake::{Deletions, LakeFile, StoredColumn};
 use plan::{
     AggregateCall, AggregateFunction, Arithmetic, Exclusion, Expr, ExprKind, ExternalFunction, FetchOutput,
     FileFormat, FileSource, FilterId, Fraction, Frame, FrameBound, FrameUnit, Function, JoinOutput,
@@ -98,8 +99,15 @@ fn file_scan() -> PhysicalPlan {
     let part = FilePart {
         source: alone.clone(),
         columns: vec![PartColumn::File(0), PartColumn::Constant(Value::text("2024"))],
+        lake: None,
     };
-    let file = FileSource { parts: [part].into(), ..alone };
+    let table_file = FilePart {
+        source: FileSource { paths: ["/data/b.parquet".to_owned()].into(), ..alone.clone() },
+        columns: vec![PartColumn::Stored(0), PartColumn::Constant(Value::Null)],
+        lake: Some(Arc::new(lake_file())),
+    };
+    let paths = ["/data/a.csv".to_owned(), "/data/b.parquet".to_owned()].into();
+    let file = FileSource { paths, parts: [part, table_file].into(), ..alone };
     let fetched = columns(&[Type::Text, Type::Integer]);
     let is = ColumnPredicate::In([Value::text("x"), Value::text("y")].into());
     let node = N::FileScan {
@@ -123,6 +131,33 @@ fn file_scan() -> PhysicalPlan {
         fetched,
     };
     PhysicalPlan::new(node, columns(&[Type::Integer]), 12.0)
+}
+
+/// A table's file, with rows deleted in every way.
+fn lake_file() -> LakeFile {
+    let column = |name: &str, ty, inner| StoredColumn {
+        id: Some(1),
+        names: vec![name.to_owned()],
+        ty,
+        inner,
+        missing: Value::Null,
+    };
+    let pair = Type::structure(vec![("x".into(), Type::Text)]).unwrap();
+    let nested = column("s", pair, vec![column("x", Type::Text, vec![])]);
+    let zone = Zone { min: Some(Value::I32(1)), max: Some(Value::I32(9)), null_count: Some(0), rows: 12 };
+    LakeFile {
+        stored: [column("a", Type::Integer, vec![]), nested].into(),
+        zones: vec![(0, zone)],
+        deletions: vec![
+            Deletions::Vector { path: "/data/d.bin".into(), offset: 1, bytes: 40, rows: 2 },
+            Deletions::Inline { bitmap: vec![1, 2, 3], rows: 1 },
+            Deletions::Positions { path: "/data/p.parquet".into(), data_path: "/data/b.parquet".into() },
+            Deletions::Values {
+                path: "/data/v.parquet".into(),
+                columns: vec![column("a", Type::Integer, vec![])],
+            },
+        ],
+    }
 }
 
 /// One expression of each kind, over an INTEGER, a TEXT, money and a BIGINT.
@@ -284,7 +319,11 @@ fn aggregate(of: PhysicalPlan) -> PhysicalPlan {
     let aggregates = vec![
         call(F::CountStar, None, Type::BigInt),
         call(F::Sum, number(), Type::BigInt),
-        call(F::StringAgg { delimiter: ", ".into(), ordered: false }, Some(input(1, Type::Text)), Type::Text),
+        call(
+            F::StringAgg { delimiter: ", ".into(), ordered: false, most: None },
+            Some(input(1, Type::Text)),
+            Type::Text,
+        ),
         call(F::QuantileDisc { fraction: half, descending: true }, number(), Type::Integer),
         call(F::Arrival { last: true }, Some(input(2, MONEY)), MONEY),
     ];

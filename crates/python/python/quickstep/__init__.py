@@ -36,6 +36,7 @@ from .parameters import Parameters
 from .progress import OnProgress, OperatorProgress, Progress, Wanted
 from .relation import Relation
 from .rows import NUMBER_TYPES
+from .server import Server, serve
 
 apilevel = "2.0"
 threadsafety = 2
@@ -49,6 +50,7 @@ def connect(
     progress: Wanted = None,
     read_only: bool = False,
     on_progress: OnProgress | None = None,
+    autocommit: bool = True,
 ) -> Connection:
     """Opens a database. Without a path it lives in memory; a path is a directory, made where there is none.
     A database that this process has open already is shared: with other options that is an error.
@@ -58,10 +60,11 @@ def connect(
     progress: what long statements show: a bar if True, the plan too if "tree"; in notebooks and interactive sessions a bar.
     read_only: opens a database on disk as it is now and changes nothing; another process may write to it.
     on_progress: a function that is told how far long statements are; see `Connection.on_progress`.
+    autocommit: whether statements commit by themselves; False for transactions as DB-API has them, see `Connection.autocommit`.
     """
     with classified():
         name = None if path is None else os.fsdecode(path)
-        connection = Connection(_native.connect(name, workers, memory, read_only), progress)
+        connection = Connection(_native.connect(name, workers, memory, read_only), progress, autocommit)
         connection.on_progress = on_progress
         return connection
 
@@ -107,6 +110,13 @@ def from_df(value: Any) -> Relation:
 from_arrow = from_df
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext quickstep`: `%sql` and `%%sql` in notebooks and IPython."""
+    from .magic import load
+
+    load(shell)
+
+
 class _TypeGroup(frozenset[str]):
     """Compares equal to the type names of a description that are of its kind."""
 
@@ -116,7 +126,7 @@ class _TypeGroup(frozenset[str]):
     __hash__ = frozenset.__hash__
 
 
-STRING = _TypeGroup({"TEXT", "VARCHAR", "CHAR", "UUID"})
+STRING = _TypeGroup({"TEXT", "VARCHAR", "CHAR", "UUID", "JSON", "JSONB"})
 BINARY = _TypeGroup({"BYTEA"})
 NUMBER = _TypeGroup(NUMBER_TYPES | {"BOOLEAN"})
 DATETIME = _TypeGroup({"DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "INTERVAL"})
@@ -158,6 +168,7 @@ __all__ = [
     "Progress",
     "Relation",
     "Result",
+    "Server",
     "Warning",
     "__version__",
     "apilevel",
@@ -169,6 +180,7 @@ __all__ = [
     "paramstyle",
     "read_csv",
     "read_parquet",
+    "serve",
     "sql",
     "threadsafety",
 ]

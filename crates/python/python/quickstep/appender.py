@@ -61,9 +61,10 @@ class Appender:
             return
         first = self._given - len(rows) + 1
         with self._connection._names, classified():
+            self._connection._begin_before(self._insert)
             if self._connection._native.insert_many(self._insert, rows, first) is not None:
                 return
-        alone = not self._connection._native.in_transaction()
+        alone = self._connection.autocommit and not self._connection._native.in_transaction()
         if alone:
             self._connection.begin()
         try:

@@ -6,10 +6,11 @@ import itertools
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from . import _native, functions, objects
+from . import _native, errors, functions, objects
 from .appender import Appender
 from .cursor import Cursor
 from .errors import InterfaceError, ProgrammingError, _class_of, classified
@@ -17,6 +18,10 @@ from .parameters import Parameters, bind, literal
 from .progress import OnProgress, OperatorProgress, Progress, Wanted, display_for
 from .relation import Relation
 
+# Statements that begin or end transactions themselves, behind comments.
+_BOUNDARY = re.compile(
+    r"(?:\s|;|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b", re.IGNORECASE | re.DOTALL
+)
 _MISSING = re.compile(r'relation "([^"]+)" does not exist')
 
 Found = dict[str, objects.Source | objects.Copied]
@@ -29,9 +34,25 @@ class Connection:
     """A session of a database. Threads may share it: statements run one after the other. For statements at the same
     time, each thread takes a `session()` of its own."""
 
-    def __init__(self, native: _native.Connection, progress: Wanted = None) -> None:
+    # DB-API lets programs find the classes of errors here, too.
+    Warning = errors.Warning
+    Error = _native.Error
+    InterfaceError = errors.InterfaceError
+    DatabaseError = errors.DatabaseError
+    DataError = errors.DataError
+    OperationalError = errors.OperationalError
+    IntegrityError = errors.IntegrityError
+    InternalError = errors.InternalError
+    ProgrammingError = errors.ProgrammingError
+    NotSupportedError = errors.NotSupportedError
+
+    def __init__(self, native: _native.Connection, progress: Wanted = None, autocommit: bool = True) -> None:
         self._native = native
         self._closed = False
+        self._autocommit = autocommit
+        self._savepoints = itertools.count(1)
+        self.variables: bool | Mapping[str, Any] = True
+        """Whether a name that is no table may be that of a variable around the call; or the variables that it may name."""
         self._numbers = itertools.count(1)
         # Names of the program's variables are registered for the time of a statement, one statement at a time.
         self._names = threading.RLock()
@@ -175,8 +196,10 @@ class Connection:
         read, and not just described."""
         self._check_open()
         if _native.in_function():
-            # The statement that called the function may hold this connection, and waits for it.
-            return self.session()._registered(text, found, act, runs)
+            # The statement that called the function may hold this connection, and waits for it. Nobody would commit.
+            session = self.session()
+            session._autocommit = True
+            return session._registered(text, found, act, runs)
         return self._registered(text, found, act, runs)
 
     def _registered(self, text: str, found: Found, act: Callable[[_native.Connection, str], T], runs: bool) -> T:
@@ -189,6 +212,8 @@ class Connection:
                         with classified():
                             found[name].register(self._native, name, runs)
                         registered.add(name)
+                    if runs:
+                        self._begin_before(text)
                     try:
                         return act(self._native, text)
                     except _native.Error as error:
@@ -208,12 +233,14 @@ class Connection:
                 if self._display is not None:
                     self._display.finish()
 
-    @staticmethod
-    def _variable(error: _native.Error, found: Found) -> Any:
+    def _variable(self, error: _native.Error, found: Found) -> Any:
         missing = _MISSING.search(str(error)) if getattr(error, "sqlstate", None) == "42P01" else None
-        if missing is None or missing[1] in found:
+        if missing is None or missing[1] in found or self.variables is False:
             return None
-        value, other = objects.find(missing[1], objects.caller())
+        if self.variables is True:
+            value, other = objects.find(missing[1], objects.caller())
+        else:
+            value, other = objects.among(missing[1], self.variables)
         if value is not None:
             found[missing[1]] = objects.Source.of(missing[1], value)
         elif other is not None:
@@ -384,12 +411,43 @@ class Connection:
     def session(self) -> Connection:
         """Another session on the same database, with settings of its own."""
         self._check_open()
-        return Connection(self._native.session(), self._wants_progress)
+        session = Connection(self._native.session(), self._wants_progress, self._autocommit)
+        session.variables = self.variables
+        return session
 
     def interrupt(self) -> None:
         """Cancels the running statement and the queries whose rows are being read, from another thread."""
         if not self._closed:
             self._native.interrupt()
+
+    # Transactions.
+
+    @property
+    def autocommit(self) -> bool:
+        """Whether a statement outside a transaction commits by itself, as it does unless `connect(autocommit=False)` says
+        otherwise. With False a statement opens a transaction where none is open, and `commit` or `rollback` ends it, as
+        DB-API has it. Set to True, it commits the open transaction."""
+        return self._autocommit
+
+    @autocommit.setter
+    def autocommit(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise InterfaceError(f"autocommit is True or False, not {value!r}")
+        self._check_open()
+        if value and not self._autocommit:
+            self.commit()
+        self._autocommit = value
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open, one that has failed and can only be rolled back included."""
+        return not self._closed and self._native.in_transaction()
+
+    def _begin_before(self, text: str) -> None:
+        """Without autocommit, opens the transaction that a statement runs in."""
+        if not self._autocommit and not self._native.in_transaction() and not _BOUNDARY.match(text):
+            with classified():
+                self._native.sql("BEGIN")
 
     def begin(self) -> Connection:
         """Opens a transaction: what follows is seen by others once `commit` has been called, or never."""
@@ -397,23 +455,63 @@ class Connection:
         return self
 
     def commit(self) -> None:
-        """Ends the transaction that `begin` has opened; without one every statement has committed by itself."""
-        if not self._closed:
-            self.execute("COMMIT")
+        """Ends the open transaction and keeps what it has done; without one there is nothing to commit. A transaction in
+        which a statement has failed keeps nothing: it is rolled back, and that is an error."""
+        self._check_open()
+        with self._names, classified():
+            if self._native.in_transaction() and self._native.sql("COMMIT").tag == "ROLLBACK":
+                raise errors.failed_commit()
 
     def rollback(self) -> None:
         """Takes back what the open transaction has done; without one there is nothing to take back."""
-        if not self._closed:
-            self.execute("ROLLBACK")
+        self._check_open()
+        with self._names, classified():
+            if self._native.in_transaction():
+                self._native.sql("ROLLBACK")
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """`with con.transaction():` commits what is done in it, or takes it back after an exception, which goes on. Within
+        a transaction it is a savepoint: what is done in it can be taken back alone."""
+        self._check_open()
+        if not self.in_transaction:
+            self.begin()
+            try:
+                yield self
+            except BaseException:
+                if self.in_transaction:
+                    self.rollback()
+                raise
+            self.commit()
+            return
+        name = f"quickstep_{next(self._savepoints)}"
+        self.execute(f"SAVEPOINT {name}")
+        try:
+            yield self
+        except BaseException:
+            if self.in_transaction:
+                self.execute(f"ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}")
+            raise
+        self.execute(f"RELEASE SAVEPOINT {name}")
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
 
     def close(self) -> None:
-        """Ends what runs and what is read on this connection. The database ends with its last connection: its directory is
-        free for other processes then."""
+        """Ends what runs and what is read on this connection; what was not committed is taken back. The database ends with
+        its last connection: its directory is free for other processes then."""
         self._closed = True
         self._native.close()
 
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Closes the connection. Without autocommit what is open is committed first, or after an exception taken back."""
+        try:
+            if kind is None and not self._autocommit and not self._closed:
+                self.commit()
+        finally:
+            self.close()

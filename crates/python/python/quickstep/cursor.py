@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .errors import InterfaceError, classified, in_row
 from .parameters import Parameters, bind
-from .rows import Rows
+from .rows import Rows, described
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -23,6 +23,8 @@ class Cursor(Rows):
         self._stream: _native.Stream | None = None
         # Rows of `executemany`.
         self._many: int | None = None
+        self._given = 0
+        self._described: list[tuple[Any, ...]] | None = None
         self._closed = False
 
     def execute(self, query: str, parameters: Parameters | None = None) -> Cursor:
@@ -47,9 +49,11 @@ class Cursor(Rows):
         listed = rows if isinstance(rows, list) else list(rows)
         if len(listed) > 1:
             with connection._names, classified():
+                connection._begin_before(query)
                 self._many = connection._native.insert_many(query, listed)
             if self._many is not None:
                 return self
+        connection._begin_before(query)
         alone = len(listed) > 1 and not connection._native.in_transaction()
         if alone:
             connection._native.sql("BEGIN")
@@ -80,11 +84,45 @@ class Cursor(Rows):
         return self._stream
 
     def _whole(self, at_once: bool = False) -> Any:
+        if self._ahead:
+            raise InterfaceError(
+                f"{len(self._ahead)} rows were read ahead by the iteration, and a table would lack them: end it, "
+                "fetch the rest as tuples, or execute the query again"
+            )
         return self._open()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         with classified():
-            return self._open().__arrow_c_stream__(requested_schema)
+            return self._whole().__arrow_c_stream__(requested_schema)
+
+    def _next_rows(self, count: int | None) -> list[tuple[Any, ...]]:
+        rows = super()._next_rows(count)
+        self._given += len(rows)
+        return rows
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return self
+
+    def __next__(self) -> tuple[Any, ...]:
+        self._open()
+        if not self._look_ahead() or self._ahead is None:
+            raise StopIteration
+        self._given += 1
+        return self._ahead.popleft()
+
+    def nextset(self) -> None:
+        """None: there is one set of rows, that of the last statement."""
+        self._open()
+
+    @property
+    def rownumber(self) -> int | None:
+        """How many rows were fetched, which is the number of the next one from 0; None without a query's rows."""
+        return self._given if self._stream is not None and self._stream.has_rows else None
+
+    @property
+    def lastrowid(self) -> None:
+        """None: rows have no numbers of their own. INSERT ... RETURNING gives keys."""
+        return None
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """The next rows: `arraysize` of them when no size is given."""
@@ -92,8 +130,13 @@ class Cursor(Rows):
 
     @property
     def description(self) -> list[tuple[Any, ...]] | None:
-        """Name, type and nullability of the columns."""
-        return self._stream.description if self._stream is not None and self._stream.has_rows else None
+        """Of each column its name, its type, which equals one of `STRING`, `NUMBER` and their kin, two times None,
+        digits and decimals of a DECIMAL, and whether it may be NULL."""
+        if self._stream is None or not self._stream.has_rows:
+            return None
+        if self._described is None:
+            self._described = [described(column) for column in self._stream.description]
+        return self._described
 
     @property
     def rowcount(self) -> int:
@@ -109,12 +152,14 @@ class Cursor(Rows):
         return int(last) if last.isdigit() else -1
 
     def setinputsizes(self, sizes: Any) -> None:
-        """Nothing needs to know."""
+        """As DB-API asks for it. Nothing is reserved for parameters, so nothing needs to know."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Nothing needs to know."""
+        """As DB-API asks for it. Values are fetched whole, whatever their size."""
 
     def _end(self) -> None:
+        self._ahead = self._described = None
+        self._given = 0
         if self._stream is not None:
             self._stream.close()
             self._stream = None

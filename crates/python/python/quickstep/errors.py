@@ -25,7 +25,7 @@ class DataError(DatabaseError):
 
 
 class OperationalError(DatabaseError):
-    """Not the statement's fault: a file, memory, an interrupt."""
+    """Not the statement's fault: a file, memory, an interrupt, another transaction."""
 
 
 class IntegrityError(DatabaseError):
@@ -33,7 +33,7 @@ class IntegrityError(DatabaseError):
 
 
 class InternalError(DatabaseError):
-    """A fault of the engine."""
+    """A fault of the engine, or a transaction that cannot go on."""
 
 
 class ProgrammingError(DatabaseError):
@@ -44,15 +44,33 @@ class NotSupportedError(DatabaseError):
     """The engine cannot do that."""
 
 
+# By the first two characters of SQLSTATE, as PostgreSQL's drivers for Python divide them.
 _BY_CLASS = {
+    "08": OperationalError,
     "0A": NotSupportedError,
+    "20": ProgrammingError,
     "21": ProgrammingError,
     "22": DataError,
     "23": IntegrityError,
+    "24": InternalError,
+    "25": InternalError,
+    "26": ProgrammingError,
+    "28": OperationalError,
+    "2B": InternalError,
+    "2D": InternalError,
+    "34": ProgrammingError,
+    "3B": InternalError,
+    "3D": ProgrammingError,
+    "3F": ProgrammingError,
+    "40": OperationalError,
     "42": ProgrammingError,
+    "44": ProgrammingError,
     "53": OperationalError,
+    "54": OperationalError,
+    "55": OperationalError,
     "57": OperationalError,
     "58": OperationalError,
+    "F0": OperationalError,
     "XX": InternalError,
 }
 
@@ -60,11 +78,20 @@ _BY_CLASS = {
 def _class_of(error: Error) -> Error:
     """The native error as one of the classes above."""
     state = getattr(error, "sqlstate", None)
-    if state is None or type(error) is not Error:
+    if type(error) is not Error:
         return error
-    raised = _BY_CLASS.get(state[:2], DatabaseError)(*error.args)
+    # Without a state it is no statement's error: a closed connection, a fork, rows that were given away.
+    raised = (InterfaceError if state is None else _BY_CLASS.get(state[:2], DatabaseError))(*error.args)
     for name in ("sqlstate", "line", "column", "hint"):
         setattr(raised, name, getattr(error, name, None))
+    return raised
+
+
+def failed_commit() -> Error:
+    """A COMMIT that could only take back."""
+    hint = "the error that failed it was raised before: take back to a savepoint or call rollback() there, and do the work again"
+    raised = InternalError(f"ERROR 25P02: the transaction had failed, and was rolled back instead of committed\nHINT: {hint}")
+    raised.sqlstate, raised.line, raised.column, raised.hint = "25P02", None, None, hint
     return raised
 
 

@@ -290,14 +290,20 @@ def find(name: str, frame: FrameType | None) -> tuple[Any, Any]:
     other = None
     while frame is not None:
         for scope in (frame.f_locals, frame.f_globals):
-            value = scope.get(name)
-            if value is None:
-                value = next((v for k, v in list(scope.items()) if k.lower() == name.lower()), None)
-            if value is not None and is_tabular(value):
+            value, no_rows = among(name, scope)
+            if value is not None:
                 return value, None
-            other = value if other is None else other
+            other = no_rows if other is None else other
         frame = frame.f_back
     return None, other
+
+
+def among(name: str, scope: Mapping[str, Any]) -> tuple[Any, Any]:
+    """As `find`, among these variables alone."""
+    value = scope.get(name)
+    if value is None:
+        value = next((v for k, v in list(scope.items()) if k.lower() == name.lower()), None)
+    return (value, None) if value is not None and is_tabular(value) else (None, value)
 
 
 def caller() -> FrameType | None:

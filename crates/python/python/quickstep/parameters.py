@@ -119,9 +119,13 @@ def bind(text: str, parameters: Parameters | None) -> str:
         raise ProgrammingError("parameters are a sequence or a mapping")
     used: set[Any] = set()
     position = 0
+    # Beside numbered parameters a question mark is an operator of JSONB.
+    numbered = "$" in text and "?" in text and any(match["number"] for match in _TOKENS.finditer(text))
 
     def put(match: re.Match[str]) -> str:
         nonlocal position
+        if match["mark"] and numbered:
+            return match[0]
         if match["mark"]:
             key: Any = position
             position += 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native, intervals, objects
 from .errors import InterfaceError
 from .parameters import literal
-from .rows import SHOWN_ROWS, Preview, Rows, preview
+from .rows import SHOWN_ROWS, Preview, Rows, described, preview
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -69,7 +69,7 @@ class Relation(Rows):
     @property
     def description(self) -> list[tuple[Any, ...]]:
         """As DB-API describes columns."""
-        return [(name, ty, None, None, None, None, None) for name, ty in self._described]
+        return [described((name, ty, None, None, None, None, None)) for name, ty in self._described]
 
     def _framed(self) -> Any:
         months = intervals.columns_of_months(self.description)
@@ -294,20 +294,13 @@ class Relation(Rows):
             self._reading = self._started()
         return self._reading
 
-    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
-        """The next rows as tuples."""
+    def _read_rows(self, count: int | None) -> list[tuple[Any, ...]]:
         self._connection._check_open()
         if self._result is None or self._reading is not None:
-            return super().fetchmany(size)
-        rows = self._result.fetchslice(self._next, 1 if size is None else size)
+            return super()._read_rows(count)
+        rows = self._result.fetchslice(self._next, len(self._result) if count is None else count)
         self._next += len(rows)
         return rows
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """All rows that are left, as tuples."""
-        if self._result is None or self._reading is not None:
-            return super().fetchall()
-        return self.fetchmany(len(self._result))
 
     def _whole(self, at_once: bool = False) -> Any:
         self._connection._check_open()
@@ -375,7 +368,7 @@ class Relation(Rows):
         """Lets the rows go, and ends the query if it runs."""
         if self._reading is not None:
             self._reading.close()
-        self._reading = self._result = self._table = None
+        self._reading = self._result = self._table = self._ahead = None
         self._next = 0
 
 

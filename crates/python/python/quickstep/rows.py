@@ -6,6 +6,8 @@ Rows are read while the query runs. Who asks for a whole table (`arrow`, `df`, `
 from __future__ import annotations
 
 import html
+import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,10 +34,14 @@ NUMBER_TYPES = {
     "DECIMAL",
     "NUMERIC",
 }
+_DIGITS = re.compile(r"(?:DECIMAL|NUMERIC)\((\d+)(?:,\s*(\d+))?\)")
 
 
 class Rows:
     """What can be done with the rows of a query. Classes that inherit this say how to get at them."""
+
+    # Rows that iteration has read and not given out yet: whoever fetches next gets them first.
+    _ahead: deque[tuple[Any, ...]] | None = None
 
     def _open(self) -> _native.Stream:
         """The stream that rows are taken from."""
@@ -66,18 +72,40 @@ class Rows:
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """The next rows as tuples."""
-        with classified():
-            return self._open().fetch(1 if size is None else _count(size, "size"))
+        return self._next_rows(1 if size is None else _count(size, "size"))
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """All rows that are left, as tuples."""
+        return self._next_rows(None)
+
+    def _read_rows(self, count: int | None) -> list[tuple[Any, ...]]:
+        """So many rows from where they come from; all that are left with None."""
         with classified():
-            return self._open().fetch()
+            return self._open().fetch(count)
+
+    def _next_rows(self, count: int | None) -> list[tuple[Any, ...]]:
+        if not self._ahead:
+            return self._read_rows(count)
+        # Closed connections and cursors give no row that was read before, either.
+        self._read_rows(0)
+        rows: list[tuple[Any, ...]] = []
+        while self._ahead and (count is None or len(rows) < count):
+            rows.append(self._ahead.popleft())
+        if count is None or len(rows) < count:
+            rows += self._read_rows(None if count is None else count - len(rows))
+        return rows
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        # Many rows at a time, since each call has its cost.
-        while rows := self.fetchmany(256):
-            yield from rows
+        while self._look_ahead():
+            ahead = self._ahead
+            while ahead:
+                yield ahead.popleft()
+
+    def _look_ahead(self) -> bool:
+        """Whether there is a next row. Many are read at a time, since each call has its cost."""
+        if not self._ahead:
+            self._ahead = deque(self._read_rows(256))
+        return bool(self._ahead)
 
     # Tables.
 
@@ -161,6 +189,14 @@ class Rows:
     def to_polars(self) -> Any:
         """As `pl`."""
         return self.pl()
+
+
+def described(column: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A column's description with the digits and decimals of a DECIMAL."""
+    name, ty, *_, nullable = column
+    sized = _DIGITS.fullmatch(ty)
+    precision, scale = (int(sized[1]), int(sized[2] or 0)) if sized else (None, None)
+    return (name, ty, None, None, precision, scale, nullable)
 
 
 def _count(value: Any, what: str) -> int:

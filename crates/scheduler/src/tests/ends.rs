@@ -90,8 +90,8 @@ fn expect_stop(scheduler: &Scheduler, control: &QueryControl, reason: StopReason
     begun.elapsed()
 }
 
-/// Whether a query that is to end after 30 ms does so within 130, in the median of five tries. On a busy machine any
-/// thread may wait for a core: what one that does nothing but sleep is late by does not count.
+/// Whether a query that is to end after 30 ms does so within 130, in the median of five tries, in one of five rounds. On a
+/// busy machine any thread may wait for a core: what one that does nothing but sleep is late by does not count.
 fn ends_soon(query: &dyn Fn() -> Duration) {
     let wait = Duration::from_millis(30);
     let took = |_| {
@@ -104,9 +104,10 @@ fn ends_soon(query: &dyn Fn() -> Duration) {
         assert!(took >= wait, "{took:?}");
         took.saturating_sub(4 * sleeper.join().unwrap())
     };
-    let mut times: Vec<Duration> = (0..5).map(took).collect();
-    times.sort();
-    assert!(times[2] < wait + Duration::from_millis(100), "{times:?}");
+    timing::in_one_of(5, || {
+        let times: Vec<Duration> = (0..5).map(took).collect();
+        timing::met(timing::median(times.clone()) < wait + Duration::from_millis(100), times)
+    });
 }
 
 #[test]
@@ -152,6 +153,11 @@ fn cancel_deadline_and_tick_end_a_query_soon() {
 /// Detects a caller that sleeps until others are done, without a look at its deadline.
 #[test]
 fn ticks_and_cancel_reach_a_caller_that_waits_for_others() {
+    // Where the machine has no time for the second thread before the query is late, another round has.
+    timing::in_one_of(10, a_caller_that_waits_for_others_ends);
+}
+
+fn a_caller_that_waits_for_others_ends() -> Result<(), String> {
     let scheduler = Scheduler::new(2);
     let me = std::thread::current().id();
     // The caller's order ends as soon as the other worker has one; that goes on until the clock says that it is late,
@@ -184,8 +190,9 @@ fn ticks_and_cancel_reach_a_caller_that_waits_for_others() {
     let begun = Instant::now();
     let failure = scheduler.run(plan(&[toy], &[]), &control).map(drop).unwrap_err();
     assert_eq!(failure.downcast_ref::<Stopped>(), Some(&Stopped { reason: StopReason::Timeout }));
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
-    assert!(there.load(SeqCst) && looks.load(SeqCst) > 1, "the caller looked while it waited");
+    let seen = (begun.elapsed(), there.load(SeqCst), looks.load(SeqCst));
+    // The caller looked while it waited.
+    timing::met(seen.0 < Duration::from_secs(2) && seen.1 && seen.2 > 1, seen)
 }
 
 #[test]

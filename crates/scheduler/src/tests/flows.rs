@@ -89,16 +89,19 @@ fn work_goes_to_who_is_near_it() {
         let far = executed.iter().filter(|(unit, node)| *unit as usize / 4 % nodes != *node).count();
         (far, begun.elapsed())
     };
-    // A thread on each node. Where the machine has no time for one of them for long enough, others step in.
-    let (far, _) = run(2, 2, NodeScheduling::Strict);
-    assert!(far <= 30, "{far} of 120 far from their memory");
-    let (far, _) = run(2, 2, NodeScheduling::Stealing);
-    assert!(far <= 60, "{far} of 120 far from their memory");
+    // A thread on each node. Where the machine has no time for one of them for long enough, others step in: in one round,
+    // and not in all. Without a look at the nodes half of the units are far from their memory.
+    for (mode, most) in [(NodeScheduling::Strict, 30), (NodeScheduling::Stealing, 50)] {
+        timing::in_one_of(10, || {
+            let (far, _) = run(2, 2, mode);
+            timing::met(far <= most, (mode, far))
+        });
+    }
     // No worker is on the other nodes: all is done all the same, after a moment.
     for mode in NodeScheduling::ALL {
         let (far, time) = run(1, 3, mode);
         assert_eq!(far, 80, "{mode:?}");
-        assert!(time < Duration::from_secs(5), "{mode:?} {time:?}");
+        assert!(time < timing::PATIENCE, "{mode:?} {time:?}");
     }
 }
 
@@ -307,12 +310,11 @@ fn pool_threads_are_placed_when_they_begin_and_when_that_changes() {
     };
     for mark in ['a', 'b'] {
         scheduler.set_placement(placement(mark));
-        let both = |number| placed.lock().unwrap().contains(&(mark, number));
-        let begun = std::time::Instant::now();
-        while !(both(1) && both(2)) && begun.elapsed().as_secs() < 20 {
+        let is_placed = |number| placed.lock().unwrap().contains(&(mark, number));
+        timing::until("both threads are placed", || {
             run();
-        }
-        assert!(both(1) && both(2), "{:?}", placed.lock().unwrap());
+            is_placed(1) && is_placed(2)
+        });
     }
     assert_eq!(placed.lock().unwrap().len(), 4, "each once a placement");
 }
@@ -321,27 +323,38 @@ fn pool_threads_are_placed_when_they_begin_and_when_that_changes() {
 fn workers_may_change_while_a_query_runs() {
     let scheduler = Scheduler::new(1);
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let their_most = most.clone();
-    let toy = Toy::new("long", Input::Units(600), move |_, _| {
-        their_most.fetch_max(inside.fetch_add(1, SeqCst) + 1, SeqCst);
+    let (now, peak) = (inside.clone(), most.clone());
+    let toy = Toy::new("long", Input::Units(1 << 40), move |_, _| {
+        peak.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
         std::thread::sleep(Duration::from_millis(1));
-        inside.fetch_sub(1, SeqCst);
+        now.fetch_sub(1, SeqCst);
         Ok(Outcome::Done)
     });
+    let over = CancelToken::new();
+    let control = QueryControl::with_cancel(over.clone());
     std::thread::scope(|scope| {
-        let query = scope.spawn(|| scheduler.run(plan(&[toy], &[]), &QueryControl::new()).unwrap());
-        let settle = || std::thread::sleep(Duration::from_millis(40));
-        settle();
+        let query = scope.spawn(|| scheduler.run(plan(&[toy.clone()], &[]), &control).map(drop));
+        // What is seen while so many more orders are executed.
+        let after = |orders: u64| {
+            let until = toy.executions.load(SeqCst) + orders;
+            timing::until("orders are executed", || toy.executions.load(SeqCst) >= until);
+        };
+        after(20);
         assert_eq!(most.load(SeqCst), 1);
         scheduler.set_workers(4);
-        settle();
+        timing::until("four work", || most.load(SeqCst) == 4);
+        after(100);
         assert_eq!((scheduler.workers(), most.load(SeqCst)), (4, 4));
         scheduler.set_workers(2);
-        settle();
+        timing::until("two of them leave", || inside.load(SeqCst) <= 2 && scheduler.workers() == 2);
+        // Orders that they were inside of.
+        after(20);
         most.store(0, SeqCst);
-        settle();
+        timing::until("two work", || most.load(SeqCst) == 2);
+        after(100);
         assert_eq!(most.load(SeqCst), 2);
-        query.join().unwrap();
+        over.cancel();
+        query.join().unwrap().unwrap_err();
     });
     scheduler.set_workers(0);
     assert_eq!(scheduler.workers(), 1);
@@ -350,6 +363,10 @@ fn workers_may_change_while_a_query_runs() {
 /// Detects queries that are served in the order of their arrival, and one that is served more than its equals.
 #[test]
 fn concurrent_queries_share_the_workers_fairly() {
+    timing::in_one_of(5, concurrent_queries_end_fairly);
+}
+
+fn concurrent_queries_end_fairly() -> Result<(), String> {
     let scheduler = Scheduler::new(2);
     let begun = Instant::now();
     let ends: Vec<Duration> = std::thread::scope(|scope| {
@@ -374,9 +391,9 @@ fn concurrent_queries_share_the_workers_fairly() {
     });
     let (equals, short) = (&ends[..3], ends[3]);
     let (first, last) = (equals.iter().min().unwrap(), equals.iter().max().unwrap());
-    assert!(*first > *last * 7 / 10, "equals end together: {ends:?}");
-    assert!(short < *first / 2, "a fiftieth of the work ends long before: {ends:?}");
     assert_eq!(scheduler.active_queries(), 0);
+    timing::met(*first > *last * 7 / 10, format!("equals do not end together: {ends:?}"))?;
+    timing::met(short < *first / 2, format!("a fiftieth of the work does not end long before: {ends:?}"))
 }
 
 #[test]
@@ -515,6 +532,10 @@ fn of_priority(scheduler: &Scheduler, priority: u32, cancel: &CancelToken) -> Qu
 
 #[test]
 fn callers_give_their_places_to_streams_of_higher_priority() {
+    timing::in_one_of(5, callers_give_their_places);
+}
+
+fn callers_give_their_places() -> Result<(), String> {
     let scheduler = Scheduler::new(2);
     let over = CancelToken::new();
     let brief = |name: &str, units: u64| {
@@ -524,7 +545,7 @@ fn callers_give_their_places_to_streams_of_higher_priority() {
         })
     };
     let low = [brief("low", 1 << 30), brief("low", 1 << 30)];
-    std::thread::scope(|scope| {
+    let meanwhile = std::thread::scope(|scope| {
         for toy in &low {
             let (scheduler, control) = (&scheduler, of_priority(&scheduler, 1, &over));
             scope.spawn(move || _ = scheduler.run(plan(&[toy.clone()], &[]), &control));
@@ -540,35 +561,44 @@ fn callers_give_their_places_to_streams_of_higher_priority() {
         let meanwhile = executed() - before;
         over.cancel();
         assert_eq!(high.completed_units.load(SeqCst), 2_000);
-        // While threads change places, some.
-        assert!(meanwhile < 400, "{meanwhile} orders of lower priority beside 2,000");
+        meanwhile
     });
     assert_eq!(scheduler.active_queries(), 0);
+    // While threads change places, some.
+    timing::met(meanwhile < 400, format!("{meanwhile} orders of lower priority beside 2,000"))
 }
 
+/// Time, and not orders: one that the machine has no time for in its midst is long.
 #[test]
 fn streams_of_one_priority_share_equally() {
+    timing::in_one_of(20, streams_share_equally);
+}
+
+fn streams_share_equally() -> Result<(), String> {
     let scheduler = Scheduler::new(2);
     let over = CancelToken::new();
-    let toys: Vec<_> = (0..5)
-        .map(|_| {
-            Toy::new("stream", Input::Units(1 << 30), |_, _| {
-                burn(100);
-                Ok(Outcome::Done)
-            })
+    let times: Vec<Arc<AtomicU64>> = (0..5).map(|_| Arc::default()).collect();
+    let stream = |time: &Arc<AtomicU64>| {
+        let time = time.clone();
+        Toy::new("stream", Input::Units(1 << 30), move |_, _| {
+            let begun = Instant::now();
+            burn(100);
+            time.fetch_add(begun.elapsed().as_micros() as u64, SeqCst);
+            Ok(Outcome::Done)
         })
-        .collect();
+    };
+    let toys: Vec<_> = times.iter().map(stream).collect();
     std::thread::scope(|scope| {
         for toy in &toys {
             let (scheduler, control) = (&scheduler, of_priority(&scheduler, 1, &over));
             scope.spawn(move || _ = scheduler.run(plan(&[toy.clone()], &[]), &control));
         }
-        std::thread::sleep(Duration::from_millis(1500));
+        std::thread::sleep(Duration::from_millis(500));
         over.cancel();
     });
-    let executed: Vec<u64> = toys.iter().map(|toy| toy.executions.load(SeqCst)).collect();
-    let (least, most) = (executed.iter().min().unwrap(), executed.iter().max().unwrap());
-    assert!(*least * 10 > *most * 7, "{executed:?}");
+    let times: Vec<u64> = times.iter().map(|time| time.load(SeqCst)).collect();
+    let (least, most) = (times.iter().min().unwrap(), times.iter().max().unwrap());
+    timing::met(*least * 10 > *most * 6, format!("microseconds of each: {times:?}"))
 }
 
 /// Orders of a limited segment that run at once: never more than the limit, and all are executed, those included that

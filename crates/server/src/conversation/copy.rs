@@ -111,7 +111,11 @@ impl ClientReader {
     /// The next message, for which the client is waited for.
     fn next(&self) -> Next {
         match self.link.inbox.take_now() {
-            Next::Nothing => self.shared.executor.client_wait(|| self.link.inbox.wait(WAIT)),
+            Next::Nothing => {
+                // Rows come by the socket's task.
+                self.link.direct.give_back();
+                self.shared.executor.client_wait(|| self.link.inbox.wait(WAIT))
+            }
             next => next,
         }
     }

@@ -5,12 +5,12 @@
 //!
 //! Named statements are those of PREPARE, too: what one makes the other finds, and DEALLOCATE forgets both.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{Fetched, PreparedStatement};
+use engine::{Batch, Fetched, PreparedStatement, Schema};
 use pgproto::frontend::{Bind, Parse, Target};
-use pgproto::{Format, Formats, TextEnums, decode, oid};
-use types::{Error, Result, SqlState, Type, zone};
+use pgproto::{Format, Formats, MessageBuffer, TextEnums, decode, oid};
+use types::{Error, Result, SqlState, Type, Value, cast, zone};
 
 use super::wire_copy::WireCopy;
 use super::{Conversation, Flow, rows};
@@ -19,17 +19,47 @@ use super::{Conversation, Flow, rows};
 const STATEMENTS_MAX: usize = 10_000;
 /// Portals of a connection, at most.
 const PORTALS_MAX: usize = 1_000;
+/// Bytes of a description that is kept with its statement.
+const DESCRIPTION_BYTES_MAX: usize = 4 << 10;
 
 /// A statement as Parse made it.
 pub struct Prepared {
     statement: PreparedStatement,
     /// The parameters' types as the client knows them.
     oids: Vec<u32>,
+    /// The last description of its rows, and in which formats: a client that runs it again asks for the same.
+    described: Mutex<Option<(Formats, Vec<u8>)>>,
+}
+
+impl Prepared {
+    fn new(statement: PreparedStatement, oids: Vec<u32>) -> Arc<Prepared> {
+        Arc::new(Prepared { statement, oids, described: Mutex::default() })
+    }
+
+    /// Appends RowDescription of these columns, which are those that were promised.
+    fn describe(&self, columns: &Schema, formats: &Formats, out: &mut MessageBuffer) -> Result<()> {
+        let mut described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, messages)) = &*described
+            && of == formats
+        {
+            out.append(messages);
+            return Ok(());
+        }
+        let mut messages = MessageBuffer::new();
+        rows::describe(columns, &formats.of_results(columns.len())?, &mut messages)?;
+        out.append(messages.bytes());
+        if messages.len() <= DESCRIPTION_BYTES_MAX {
+            *described = Some((formats.clone(), messages.take()));
+        }
+        Ok(())
+    }
 }
 
 /// A statement with values, as Bind made it.
 pub struct Portal {
     portal: engine::Portal,
+    /// What it is of, unless it was planned for its own values.
+    prepared: Option<Arc<Prepared>>,
     formats: Formats,
 }
 
@@ -80,7 +110,8 @@ impl Conversation {
                 parse.parameter_types.get(at).copied().filter(|oid| ![0, oid::UNKNOWN].contains(oid));
             declared.unwrap_or_else(|| oid::describe(*ty, &TextEnums).oid)
         });
-        let prepared = Arc::new(Prepared { oids: oids.collect(), statement });
+        let oids = oids.collect();
+        let prepared = Prepared::new(statement, oids);
         if !name.is_empty() {
             self.session.keep_prepared(name, &prepared.statement)?;
         }
@@ -102,7 +133,7 @@ impl Conversation {
         let Some(statement) = self.session.find_prepared(name) else { return Err(unknown_statement(name)) };
         let statement = statement?;
         let oids = statement.parameters().iter().map(|ty| oid::describe(*ty, &TextEnums).oid).collect();
-        let prepared = Arc::new(Prepared { oids, statement });
+        let prepared = Prepared::new(statement, oids);
         self.statements.insert(name.to_owned(), prepared.clone());
         Ok(prepared)
     }
@@ -128,18 +159,48 @@ impl Conversation {
         }
         let formats = bind.formats()?;
         let read = bind.parameters.iter().zip(&formats).zip(prepared.oids.iter().zip(wanted));
-        let values = zone::within(self.session.time_zone(), || {
-            read.map(|((bytes, format), (oid, ty))| decode::parameter(*bytes, *format, *oid, *ty, &TextEnums))
-                .collect::<Result<_>>()
+        let given: Vec<(Type, Value)> = zone::within(self.session.time_zone(), || {
+            read.map(|((bytes, format), (oid, ty))| {
+                decode::exact_parameter(*bytes, *format, *oid, *ty, &TextEnums)
+            })
+            .collect::<Result<_>>()
         })?;
+        let of_its_own = given.iter().zip(wanted).any(|((own, _), ty)| own != ty);
+        let exact = if of_its_own { self.prepared_exactly(&prepared.statement, &given) } else { None };
+        let statement = exact.as_ref().unwrap_or(&prepared.statement);
+        let as_wanted = |((own, value), ty): ((Type, Value), &Type)| match own == *ty {
+            true => Ok(value),
+            false => cast::cast_value(&value, own, *ty),
+        };
+        let values = given.into_iter().zip(statement.parameters()).map(as_wanted).collect::<Result<_>>()?;
         if let Some(columns) = prepared.statement.columns() {
             bind.result_formats.of_results(columns.len())?;
         }
         self.open_pipeline();
-        let portal = self.session.bind(&prepared.statement, values)?;
-        self.portals.insert(name.to_owned(), Portal { portal, formats: bind.result_formats.clone() });
+        let portal = self.session.bind(statement, values)?;
+        let kept = exact.is_none().then(|| prepared.clone());
+        let formats = bind.result_formats.clone();
+        self.portals.insert(name.to_owned(), Portal { portal, prepared: kept, formats });
         self.output.messages().bind_complete();
         Ok(())
+    }
+
+    /// The statement, planned for numbers that its parameters' types do not hold exactly, as PostgreSQL's NUMERIC has no
+    /// precision: `price = $1` with 1.005 finds no price of two digits. `None` where it cannot be, or where its result
+    /// would have other types than were told.
+    fn prepared_exactly(
+        &self,
+        statement: &PreparedStatement,
+        given: &[(Type, Value)],
+    ) -> Option<PreparedStatement> {
+        let types: Vec<Option<Type>> = given.iter().map(|(ty, _)| Some(*ty)).collect();
+        let exact = self.session.prepare(statement.text(), &types).ok()?;
+        let told = |statement: &PreparedStatement| -> Vec<u32> {
+            let fields = statement.columns().map(types::Schema::fields).unwrap_or_default();
+            fields.iter().map(|field| oid::describe(field.ty, &TextEnums).oid).collect()
+        };
+        let fits = exact.parameters().len() == given.len() && told(&exact) == told(statement);
+        fits.then_some(exact)
     }
 
     /// Opens the pipeline's transaction, unless one statement is all that it has.
@@ -165,11 +226,15 @@ impl Conversation {
             Target::Portal => {
                 let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
                 let mut out = self.output.messages();
-                match portal.portal.columns() {
-                    Some(columns) => {
+                match (portal.portal.columns(), &portal.prepared) {
+                    // Those that it has promised, which do not change.
+                    (Some(columns), Some(prepared)) if prepared.statement.columns().is_some() => {
+                        prepared.describe(columns, &portal.formats, &mut out)
+                    }
+                    (Some(columns), _) => {
                         rows::describe(columns, &portal.formats.of_results(columns.len())?, &mut out)
                     }
-                    None => Ok(out.no_data()),
+                    (None, _) => Ok(out.no_data()),
                 }
             }
         }
@@ -205,17 +270,20 @@ impl Conversation {
     }
 
     fn fetch(&mut self, portal: &mut Portal, rows_max: u32) -> Result<Fetched> {
-        let Portal { portal, formats } = portal;
-        portal.open(&self.session)?;
-        self.warn(portal.warning());
-        let Some(columns) = portal.columns().cloned() else {
-            return portal.fetch(&self.session, None, |_| Ok(()));
-        };
-        let mut sender =
-            rows::Sender::new(&columns, &formats.of_results(columns.len())?, portal.time_zone())?;
-        let output = self.output.clone();
+        let Portal { portal, formats, .. } = portal;
         let rows_max = (rows_max > 0).then_some(u64::from(rows_max));
-        portal.fetch(&self.session, rows_max, |batch| sender.send(&batch, &output))
+        portal.run(&self.session, rows_max, |portal| {
+            self.warn(portal.warning());
+            let sender = |columns: &Schema| {
+                rows::Sender::new(columns, &formats.of_results(columns.len())?, portal.time_zone())
+            };
+            let mut sender = portal.columns().map(sender).transpose()?;
+            let output = &self.output;
+            Ok(move |batch: Batch| match &mut sender {
+                Some(sender) => sender.send(&batch, output),
+                None => Ok(()),
+            })
+        })
     }
 
     pub(super) fn close(&mut self, target: Target, name: &str) -> Result<()> {

@@ -22,10 +22,10 @@ mod wire_copy;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use engine::Session;
+use engine::{Session, SessionSignal};
 use pgproto::TransactionStatus;
 use pgproto::backend::{Authentication, Severity};
-use pgproto::frontend::{self, Decoded, Decoder, Frontend, Limits};
+use pgproto::frontend::{self, Frontend};
 use types::{Error, Result, SqlState};
 
 use crate::cancel_keys::CancelKey;
@@ -62,7 +62,6 @@ pub struct Conversation {
     /// A statement of the pipeline that is open was bound.
     pipelined: bool,
     reported: Reported,
-    message_bytes_max: usize,
     /// It is forgotten with the conversation.
     _key: CancelKey,
 }
@@ -73,6 +72,9 @@ impl Conversation {
         let output = Arc::new(Output::new(link, shared));
         let opened = Self::begin(shared, link, &output, &login);
         if let Err(error) = &opened {
+            if let Some(audit) = shared.audit() {
+                audit.refused(&login.role, &login.client, error);
+            }
             output.messages().report(Severity::Fatal, error, "");
         }
         output.send();
@@ -85,18 +87,29 @@ impl Conversation {
         output: &Arc<Output>,
         login: &Login,
     ) -> Result<Conversation> {
-        let config = shared.config();
-        let session = Arc::new(shared.roles.session(&shared.database, &login.role)?);
-        for (name, value) in config.settings.iter().filter(|(name, _)| !engine::settings::is_shared(name)) {
-            server::set(&session, name, value)?;
-        }
-        for (name, value) in &login.settings {
-            server::set(&session, name, value)?;
-        }
+        let session = Arc::new(server::session(shared, &login.role, &login.settings)?);
         let (streams, copy) = ClientStreams::new(link, shared, output);
         session.set_copy_streams(streams);
-        link.cancel.watch(&session);
-        let key = shared.keys.add(link, login.version.cancel_key_bytes());
+        let lending = Arc::downgrade(link);
+        link.cancel.watch(&session, move || {
+            if let Some(link) = lending.upgrade() {
+                link.direct.tick();
+            }
+        });
+        let signalled = Arc::downgrade(link);
+        session.set_client(login.client.clone(), move |signal| {
+            let Some(link) = signalled.upgrade() else { return false };
+            match signal {
+                SessionSignal::Cancel => link.cancel(),
+                SessionSignal::Terminate => {
+                    link.terminated.notify_one();
+                    link.direct.recall();
+                    true
+                }
+            }
+        });
+        session.tell_login();
+        let key = shared.keys.add(link, session.process(), login.version.cancel_key_bytes());
         let key = key.map_err(|error| Error::internal(format!("no random bytes: {error}")))?;
         let mut reported = Reported::default();
         let mut out = output.messages();
@@ -116,7 +129,6 @@ impl Conversation {
             skipping: false,
             pipelined: false,
             reported,
-            message_bytes_max: config.message_bytes_max,
             _key: key,
         })
     }
@@ -128,7 +140,7 @@ impl Conversation {
 
     /// Handles a message.
     pub fn handle(&mut self, frame: Frame) -> Flow {
-        self.link.cancel.begin();
+        self.link.cancel.begin_within();
         if frame.kind == FAULT {
             let fault = String::from_utf8_lossy(&frame.bytes).into_owned();
             return self.fatal(&Error::new(SqlState::ProtocolViolation, fault));
@@ -137,25 +149,17 @@ impl Conversation {
         if matches!(frame.kind, b'd' | b'c' | b'f') || (self.skipping && frame.kind != b'S') {
             return Flow::Within;
         }
-        let mut decoder = Decoder::new();
-        decoder.authenticated(Limits { message_bytes_max: self.message_bytes_max });
-        match decoder.next(&frame.bytes) {
-            Ok(Decoded::Message(message, _)) => self.message(message),
-            Ok(Decoded::Malformed(error, kind, _)) => match kind {
-                b'Q' | b'F' => {
-                    self.report(&error, "");
-                    self.ready(false)
-                }
-                b'S' => {
-                    self.report(&error, "");
-                    self.sync()
-                }
-                _ => self.failed(&error, ""),
-            },
-            // The socket's task has decoded it before.
-            Ok(Decoded::Incomplete) | Err(_) => {
-                self.fatal(&Error::new(SqlState::ProtocolViolation, "invalid message"))
+        match (frontend::decode(&frame.bytes), frame.kind) {
+            (Ok(message), _) => self.message(message),
+            (Err(error), b'Q' | b'F') => {
+                self.report(&error, "");
+                self.ready(false)
             }
+            (Err(error), b'S') => {
+                self.report(&error, "");
+                self.sync()
+            }
+            (Err(error), _) => self.failed(&error, ""),
         }
     }
 
@@ -238,7 +242,10 @@ impl Conversation {
         // What ends here is not what was cancelled.
         self.link.cancel.told();
         self.pipelined = false;
-        if let Err(error) = self.session.end_implicit(commit) {
+        // What was not to be kept has had its error.
+        if let Err(error) = self.session.end_implicit(commit)
+            && commit
+        {
             self.report(&error, "");
         }
         if self.session.transaction_status() == engine::TransactionStatus::Idle {

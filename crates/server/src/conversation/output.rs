@@ -17,6 +17,9 @@ use crate::server::Shared;
 /// Bytes of a chunk that leaves before the unit's end.
 pub const CHUNK_BYTES: usize = 128 << 10;
 
+/// Memory for answers that a connection keeps between them.
+const KEPT_BYTES_MAX: usize = 4 << 10;
+
 /// Messages on their way to the client; the statements of a session and its COPY share it.
 pub struct Output {
     buffer: Mutex<MessageBuffer>,
@@ -44,7 +47,10 @@ impl Output {
     /// Sends everything.
     pub fn send(&self) {
         let chunk = self.messages().take();
-        self.link.outbox.push(chunk);
+        let room = self.link.send(chunk);
+        if (1..=KEPT_BYTES_MAX).contains(&room.capacity()) {
+            self.messages().put_room(room);
+        }
     }
 
     /// Sends what fills a chunk, and waits for a client that has too much unread. Fails when the statement is cancelled

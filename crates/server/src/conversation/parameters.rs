@@ -1,6 +1,6 @@
 //! Settings that clients keep track of: told at the beginning, and again when they have changed.
 
-use engine::Session;
+use engine::{Session, SettingsSeen};
 use pgproto::MessageBuffer;
 
 /// What is reported: the name that clients know and the setting. The first ones never change while a session lives.
@@ -26,17 +26,18 @@ const FIXED: usize = 8;
 #[derive(Default)]
 pub struct Reported {
     values: Vec<String>,
+    /// What they were read from.
+    seen: SettingsSeen,
 }
 
 fn value(session: &Session, setting: &str) -> String {
-    // Who logged in is whom the session began as, until the engine keeps the two apart.
-    let setting = if setting == "session_authorization" { "role" } else { setting };
     session.setting(setting).unwrap_or_default()
 }
 
 impl Reported {
     /// Tells all of them.
     pub fn report(&mut self, session: &Session, out: &mut MessageBuffer) {
+        session.has_new_settings(&mut self.seen);
         for (name, setting) in REPORTED {
             let value = value(session, setting);
             out.parameter_status(name, &value);
@@ -47,6 +48,9 @@ impl Reported {
 
     /// Tells those that have changed.
     pub fn report_changes(&mut self, session: &Session, out: &mut MessageBuffer) {
+        if !session.has_new_settings(&mut self.seen) {
+            return;
+        }
         for ((name, setting), told) in REPORTED[FIXED..].iter().zip(&mut self.values) {
             let value = value(session, setting);
             if value != *told {

@@ -11,7 +11,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use engine::{Batch, BulkInsert, Schema};
+use engine::{Batch, Schema};
 use pgproto::copy::{BinaryCopyReader, CopyDirection, CopyFormat, CopyOption, CopyOptions, LineCopyReader};
 use pgproto::rows::RowEncoder;
 use pgproto::{Format, TextEnums};
@@ -111,6 +111,7 @@ fn words(text: &str, value: Option<&OptionValue>) -> Vec<String> {
         None => vec![],
         Some(OptionValue::Word(name)) => vec![name.text.to_string()],
         Some(OptionValue::Star(_)) => vec!["*".to_owned()],
+        Some(OptionValue::Order(_)) => vec![],
         Some(OptionValue::List(entries)) => entries
             .iter()
             .map(|option| entry(option).unwrap_or_else(|| option.name.text.to_string()))
@@ -140,11 +141,7 @@ impl Conversation {
         let rows = match &copy.way {
             Way::Out { query } => self.copy_out(copy, query)?,
             Way::In { table, columns, condition } => {
-                let columns = match columns.as_slice() {
-                    [] => BulkInsert::filled_columns(&self.session, table)?,
-                    named => named.join(", "),
-                };
-                self.copy_in(copy, table, &columns, condition.as_deref())?
+                self.copy_in(copy, table, columns, condition.as_deref())?
             }
         };
         Ok(format!("COPY {rows}"))
@@ -187,13 +184,17 @@ impl Conversation {
         &mut self,
         copy: &WireCopy,
         table: &str,
-        columns: &str,
+        columns: &[String],
         condition: Option<&str>,
     ) -> Result<u64> {
-        let shape = self.session.describe(&format!("SELECT {columns} FROM {table}"))?;
-        let schema = shape.ok_or_else(|| Error::internal("a table without columns to copy into"))?;
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let schema = self.session.columns_to_insert(table, &columns)?;
         let options = copy.options(&schema, CopyDirection::In)?;
-        let named = if columns == "*" { String::new() } else { format!(" ({columns})") };
+        let filled: Vec<String> = match columns.is_empty() {
+            true => schema.fields().iter().map(|field| quote::name(&field.name)).collect(),
+            false => columns.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let named = format!(" ({})", filled.join(", "));
         let alias = table.rsplit('.').next().unwrap_or(table);
         let condition = condition.map_or_else(String::new, |condition| format!(" WHERE {condition}"));
         let insert =

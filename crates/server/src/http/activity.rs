@@ -59,12 +59,13 @@ pub async fn activity(State(http): State<Arc<Http>>, Extension(Role(role)): Exte
     response
 }
 
-/// What runs. The superuser sees all of it, other roles their own.
+/// What runs. Superusers and members of pg_monitor see all of it, other roles their own.
 fn now(http: &Http, role: &str) -> Value {
     let database = &http.server.database;
     let superuser = http.server.roles.superuser();
     let mut queries = database.queries();
-    queries.retain(|query| role == superuser || query.role.as_deref() == Some(role));
+    let monitors = http.server.roles.monitors(role);
+    queries.retain(|query| monitors || query.role.as_deref() == Some(role));
     let told = |query: &engine::QueryStatus| {
         json!({
             "query": query.id.0,

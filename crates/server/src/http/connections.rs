@@ -42,7 +42,7 @@ impl Connection {
     /// Its session, which is made at the first call, by a job.
     pub fn session(&self, server: &Shared, role: &str) -> Result<Arc<Session>> {
         let mut session = locked(&self.session);
-        if let Some(session) = &*session {
+        if let Some(session) = session.as_ref().filter(|session| !session.is_terminated()) {
             return Ok(session.clone());
         }
         let made = Arc::new(jobs::session(server, role)?);

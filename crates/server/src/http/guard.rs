@@ -1,8 +1,9 @@
 //! What every request passes: is it meant for this server, does it come from this server's page or a program, and does it
 //! know a secret.
 //!
-//! * *Host* names loopback and this port, or 421. A page of another site whose name was made to point at 127.0.0.1 (DNS
-//!   rebinding) still sends its own name here.
+//! * *Host* (in HTTP/2 the authority) names loopback and this port, or 421. A page of another site whose name was made to
+//!   point at 127.0.0.1 (DNS rebinding) still sends its own name here. Under TLS any name is the server's: a browser has
+//!   compared it with the certificate's.
 //! * *Origin*, where there is one, is this server's own, or 403. A cookie together with a method that changes something
 //!   asks for one: browsers always send it.
 //! * *Sec-Fetch-Site* of what is behind a login is never another site's.
@@ -29,13 +30,60 @@ use super::logins::Known;
 #[derive(Clone)]
 pub struct Role(pub String);
 
-/// Lets the superuser alone go on: for what is told of all sessions' statements.
-pub fn superuser(http: &Http, Role(role): &Role) -> Result<(), Fault> {
-    if *role == http.server.roles.superuser() {
+/// Lets those go on who may see what other roles' sessions do: superusers and members of pg_monitor.
+pub fn monitor(http: &Http, Role(role): &Role) -> Result<(), Fault> {
+    if http.server.roles.monitors(role) {
         return Ok(());
     }
-    let message = "what other roles' queries do is shown to the superuser";
+    let message = "what other roles' queries do is shown to superusers and members of pg_monitor";
     Err(Fault::new(StatusCode::FORBIDDEN, SqlState::InsufficientPrivilege, message))
+}
+
+/// How a connection's requests come: under TLS or not. Every request has one.
+#[derive(Clone, Copy)]
+pub struct Secured(pub bool);
+
+/// Whether a request came under TLS.
+pub fn is_secured<B>(request: &Request<B>) -> bool {
+    request.extensions().get::<Secured>().is_some_and(|secured| secured.0)
+}
+
+/// The host that a request names: in HTTP/2 as its address' authority, before that as a header.
+fn host_of<B>(request: &Request<B>) -> Result<Option<&str>, Fault> {
+    let named = request.uri().authority().map(axum::http::uri::Authority::as_str);
+    Ok(single(request.headers(), &header::HOST)?.or(named))
+}
+
+/// Whether a request names this server.
+pub fn is_meant<B>(http: &Http, request: &Request<B>) -> bool {
+    let own = |host: &str| match is_secured(request) {
+        true => !host.is_empty(),
+        false => is_own_host(host, http.port),
+    };
+    let named = request.uri().authority().map(axum::http::uri::Authority::as_str);
+    host_of(request).is_ok_and(|host| host.is_some_and(own)) && named.is_none_or(own)
+}
+
+/// Whether an origin is this server, as the request names it.
+fn is_own_origin<B>(http: &Http, request: &Request<B>, origin: &str) -> bool {
+    match is_secured(request) {
+        true => {
+            let host = host_of(request).ok().flatten();
+            origin
+                .strip_prefix("https://")
+                .is_some_and(|own| host.is_some_and(|host| host.eq_ignore_ascii_case(own)))
+        }
+        false => origin.strip_prefix("http://").is_some_and(|own| is_own_host(own, http.port)),
+    }
+}
+
+/// Whether a page of another origin has a request sent.
+pub fn is_foreign<B>(http: &Http, request: &Request<B>) -> bool {
+    let origin = single(request.headers(), &header::ORIGIN);
+    let site = single(request.headers(), &HeaderName::from_static("sec-fetch-site"));
+    let other = |site: &str| !matches!(site, "same-origin" | "none");
+    origin.map_or(true, |origin| origin.is_some_and(|origin| !is_own_origin(http, request, origin)))
+        || site.map_or(true, |site| site.is_some_and(other))
 }
 
 /// Headers of every answer.
@@ -76,11 +124,8 @@ pub async fn guard(State(http): State<Arc<Http>>, mut request: Request, next: Ne
 /// The role that a request comes in as; `None` where none is needed.
 fn check(http: &Http, request: &Request<Body>) -> Result<Option<String>, Fault> {
     let headers = request.headers();
-    let host = single(headers, &header::HOST)?;
-    let named = request.uri().authority().map(axum::http::uri::Authority::as_str);
-    let is_meant = host.is_some_and(|host| is_own_host(host, http.port))
-        && named.is_none_or(|named| is_own_host(named, http.port));
-    if !is_meant {
+    host_of(request)?;
+    if !is_meant(http, request) {
         return Err(Fault::with_hint(
             StatusCode::MISDIRECTED_REQUEST,
             SqlState::InvalidAuthorization,
@@ -90,8 +135,7 @@ fn check(http: &Http, request: &Request<Body>) -> Result<Option<String>, Fault> 
     }
     let origin = single(headers, &header::ORIGIN)?;
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
-    let own =
-        origin.map(|origin| origin.strip_prefix("http://").is_some_and(|host| is_own_host(host, http.port)));
+    let own = origin.map(|origin| is_own_origin(http, request, origin));
     let foreign = || {
         Err(Fault::new(
             StatusCode::FORBIDDEN,
@@ -114,9 +158,14 @@ fn check(http: &Http, request: &Request<Body>) -> Result<Option<String>, Fault> 
     if path == "/v1/login" {
         return Ok(None);
     }
-    match http.logins.know(headers) {
+    // A cookie lives as long as the password that it was given for.
+    let known = http.logins.know(headers).filter(|known| match &known.login {
+        Some((role, verifier)) => http.server.roles.verifier(role).as_ref() == Some(verifier),
+        None => true,
+    });
+    match known {
         Some(Known { by_cookie: true, .. }) if changes && own.is_none() => foreign(),
-        Some(known) => Ok(Some(known.role.unwrap_or_else(|| http.server.roles.superuser()))),
+        Some(known) => Ok(Some(known.login.map_or_else(|| http.server.roles.superuser(), |(role, _)| role))),
         None => Err(Fault::with_hint(
             StatusCode::UNAUTHORIZED,
             SqlState::InvalidAuthorization,

@@ -17,7 +17,7 @@ use types::{Zone, zone};
 
 use super::fault;
 use super::jobs::Cancel;
-use super::{plans, rows};
+use super::{drawn, rows};
 
 /// Bytes of rows of all results that are held.
 #[derive(Default)]
@@ -274,7 +274,7 @@ impl Held {
         if let (Some(_), Some(session)) = (&running, &state.session) {
             let segments = session.progress_watch().segments();
             if !segments.is_empty() {
-                let (plan, operators) = plans::of_segments(&segments);
+                let (plan, operators) = drawn::of_segments(&segments);
                 (state.plan, state.operators) = (Some(plan), operators);
             }
         }

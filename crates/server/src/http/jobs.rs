@@ -9,7 +9,7 @@ use engine::{Result, Session, SqlState};
 
 use super::fault::Fault;
 use crate::executor::Job;
-use crate::server::{self, Shared};
+use crate::server::Shared;
 
 /// Stops a statement, whether it waits, is planned, runs or sends.
 #[derive(Clone, Default)]
@@ -29,6 +29,12 @@ impl Cancel {
         session.set_tick(move || match state.raised.load(Ordering::Acquire) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
+        });
+        // Rows that are streamed are of no call of the session.
+        let own = self.clone();
+        session.set_signals(move |_| {
+            own.raise();
+            true
         });
     }
 
@@ -88,12 +94,7 @@ pub fn submit(server: &Shared, job: Job) -> std::result::Result<(), Fault> {
     })
 }
 
-/// A session of a role, with the settings that the server's configuration begins sessions with.
+/// A session of a role, with the settings that the server has sessions begin with.
 pub fn session(server: &Shared, role: &str) -> Result<Session> {
-    let session = server.roles.session(&server.database, role)?;
-    let config = server.config();
-    for (name, value) in config.settings.iter().filter(|(name, _)| !engine::settings::is_shared(name)) {
-        server::set(&session, name, value)?;
-    }
-    Ok(session)
+    crate::server::session(server, role, &[])
 }

@@ -4,18 +4,10 @@
 //! it, because browsers send cookies of one host to all ports of it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use engine::{Error, Result, SqlState};
-use pgproto::scram::{self, Verifier};
-use serde::Deserialize;
-use serde_json::json;
-
-use super::fault::{Fault, answer};
-use super::{Http, request};
+use axum::http::{HeaderMap, HeaderValue, header};
+use engine::{Error, Result};
 
 /// Bytes of a secret.
 const SECRET_BYTES: usize = 32;
@@ -29,16 +21,19 @@ pub struct Logins {
     cookies: Mutex<VecDeque<Cookie>>,
 }
 
+/// A role that was let in by its password, and the verifier that this was proved against.
+pub type LoggedIn = (String, String);
+
 struct Cookie {
     value: String,
     /// `None`: the superuser, by the token.
-    role: Option<String>,
+    login: Option<LoggedIn>,
 }
 
 /// A request that is let in.
 pub struct Known {
     /// `None`: the superuser.
-    pub role: Option<String>,
+    pub login: Option<LoggedIn>,
     /// A browser may have sent it without its user's knowing.
     pub by_cookie: bool,
 }
@@ -48,7 +43,8 @@ fn is_same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
-fn secret() -> Result<String> {
+/// A secret that nobody guesses.
+pub fn secret() -> Result<String> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("no random bytes: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -74,15 +70,16 @@ impl Logins {
         self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The header that gives a browser a cookie.
-    pub fn new_cookie(&self, role: Option<String>) -> Result<HeaderValue> {
+    /// The header that gives a browser a cookie; under TLS it is sent back under TLS alone.
+    pub fn new_cookie(&self, login: Option<LoggedIn>, secured: bool) -> Result<HeaderValue> {
         let value = secret()?;
-        let header = format!("{}={value}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name);
+        let secure = if secured { "; Secure" } else { "" };
+        let header = format!("{}={value}; HttpOnly; SameSite=Strict; Path=/{secure}", self.cookie_name);
         let mut cookies = self.cookies();
         if cookies.len() >= COOKIES_MAX {
             cookies.pop_front();
         }
-        cookies.push_back(Cookie { value, role });
+        cookies.push_back(Cookie { value, login });
         HeaderValue::from_str(&header).map_err(|error| Error::internal(error.to_string()))
     }
 
@@ -92,49 +89,15 @@ impl Logins {
             // Who says who he is does not come in as somebody else.
             let (scheme, token) = given.to_str().ok()?.split_once(' ')?;
             let known = scheme.eq_ignore_ascii_case("bearer") && self.is_token(token.trim());
-            return known.then_some(Known { role: None, by_cookie: false });
+            return known.then_some(Known { login: None, by_cookie: false });
         }
         let sent = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = sent.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let given = pairs.find_map(|(name, value)| (name == self.cookie_name).then_some(value))?;
         let cookies = self.cookies();
         let cookie = cookies.iter().find(|cookie| is_same(&cookie.value, given))?;
-        Some(Known { role: cookie.role.clone(), by_cookie: true })
+        Some(Known { login: cookie.login.clone(), by_cookie: true })
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Login {
-    user: String,
-    password: String,
-}
-
-/// `POST /v1/login`: a name and a password for a cookie.
-pub async fn log_in(State(http): State<Arc<Http>>, request: Request) -> std::result::Result<Response, Fault> {
-    let Login { user, password } = request::body(request).await?;
-    let (sender, checked) = tokio::sync::oneshot::channel();
-    let server = http.server.clone();
-    let name = user.clone();
-    // Hashing takes time on purpose. Two threads do it, so that guessing keeps no other client waiting.
-    let job = move || {
-        let stored = server.roles.verifier(&name).and_then(|text| Verifier::parse(&text).ok());
-        let verifier = stored
-            .unwrap_or_else(|| Verifier::of_unknown_user(&name, &server.salt_secret, scram::ITERATIONS));
-        let _ = sender.send(verifier.matches(&password));
-    };
-    let _ = http.server.openings.submit(true, Box::new(job));
-    if !checked.await.unwrap_or(false) {
-        return Err(Fault::new(
-            StatusCode::UNAUTHORIZED,
-            SqlState::InvalidPassword,
-            format!("password authentication failed for user \"{user}\""),
-        ));
-    }
-    let cookie = http.logins.new_cookie(Some(user)).map_err(|error| Fault::of(&error, ""))?;
-    let mut response = answer(StatusCode::OK, &json!({})).into_response();
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
-    Ok(response)
 }
 
 #[cfg(test)]
@@ -159,21 +122,21 @@ mod tests {
                 && !bearer("Bearer ")
                 && !bearer(&format!("Bearer {}", &token[1..]))
         );
-        let set = logins.new_cookie(Some("ada".to_owned())).unwrap();
+        let set = logins.new_cookie(Some(("ada".to_owned(), "v".to_owned())), false).unwrap();
         let set = set.to_str().unwrap();
         assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict") && !set.contains(&token));
         let pair = set.split(';').next().unwrap();
         let cookie = |text: &str| logins.know(&headers(header::COOKIE, text));
         let known = cookie(&format!("other=1; {pair}")).unwrap();
-        assert!(known.by_cookie && known.role.as_deref() == Some("ada"));
+        assert!(known.by_cookie && known.login.is_some_and(|(role, _)| role == "ada"));
         assert!(cookie("quickstep_8080=").is_none() && cookie(&pair.replace("8080", "8081")).is_none());
     }
 
     #[test]
     fn the_oldest_cookies_go() {
         let logins = Logins::new(1).unwrap();
-        let first = logins.new_cookie(None).unwrap();
-        (0..COOKIES_MAX).for_each(|_| drop(logins.new_cookie(None).unwrap()));
+        let first = logins.new_cookie(None, true).unwrap();
+        (0..COOKIES_MAX).for_each(|_| drop(logins.new_cookie(None, true).unwrap()));
         let pair = first.to_str().unwrap().split(';').next().unwrap();
         assert!(logins.know(&headers(header::COOKIE, pair)).is_none());
         assert_eq!(logins.cookies().len(), COOKIES_MAX);

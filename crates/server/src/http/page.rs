@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::Http;
 use super::fault::{Fault, answer};
-use super::guard::Role;
+use super::guard::{self, Role};
 use crate::server::Phase;
 
 /// A file of the page. `/?token=…` gives the browser a cookie and sends it to the page.
@@ -26,7 +26,7 @@ pub async fn file(State(http): State<Arc<Http>>, request: Request) -> Result<Res
         return Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, SqlState::ProtocolViolation, message));
     }
     if let (true, Some(token)) = (path == "/", token_of(request.uri().query())) {
-        return enter(&http, token);
+        return enter(&http, token, guard::is_secured(&request));
     }
     let given = |name| {
         request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default()
@@ -58,7 +58,7 @@ fn token_of(query: Option<&str>) -> Option<&str> {
     query?.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
-fn enter(http: &Http, token: &str) -> Result<Response, Fault> {
+fn enter(http: &Http, token: &str, secured: bool) -> Result<Response, Fault> {
     if !http.logins.is_token(token) {
         return Err(Fault::with_hint(
             StatusCode::UNAUTHORIZED,
@@ -67,7 +67,7 @@ fn enter(http: &Http, token: &str) -> Result<Response, Fault> {
             "each start of quickstep serve prints a new address",
         ));
     }
-    let cookie = http.logins.new_cookie(None).map_err(|error| Fault::of(&error, ""))?;
+    let cookie = http.logins.new_cookie(None, secured).map_err(|error| Fault::of(&error, ""))?;
     let mut response = StatusCode::SEE_OTHER.into_response();
     response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
     response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -83,12 +83,16 @@ pub async fn health(State(http): State<Arc<Http>>) -> Response {
     }
 }
 
-/// `GET /metrics`: Prometheus' text, as `--metrics` serves it.
-pub async fn metrics(State(http): State<Arc<Http>>) -> Response {
+/// `GET /metrics`: Prometheus' text, as `--metrics` serves it, for superusers and members of pg_monitor.
+pub async fn metrics(
+    State(http): State<Arc<Http>>,
+    Extension(role): Extension<Role>,
+) -> std::result::Result<Response, Fault> {
+    guard::monitor(&http, &role)?;
     let mut response = Response::new(Body::from(http.server.database.metrics()));
     let form = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, form);
-    response
+    Ok(response)
 }
 
 /// `GET /v1/session`: as whom one is here, and where.

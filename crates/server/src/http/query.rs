@@ -1,4 +1,7 @@
 //! `POST /v1/query`: a script, and the rows of its last statement in the form that Accept asks for.
+//!
+//! The query runs as a job on a thread that may block, with the settings and parameters of the request, and is
+//! cancelled when the connection is dropped. Rows are written as they come; faults are told by `fault`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -3,9 +3,8 @@
 //! A statement is its role's: others are told that there is none. One that nobody asks for goes after some minutes, and
 //! is cancelled where it still runs.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -19,14 +18,14 @@ use serde_json::value::RawValue;
 use types::zone;
 
 use super::activity::{event, events};
-use super::connections::{Connection, Connections, too_many};
+use super::connections::{Connection, too_many};
 use super::fault::{Fault, answer};
 use super::guard::Role;
-use super::held::{Held, HeldBytes, Stage};
+use super::held::{Held, Stage};
 use super::serve::reaches;
 use super::source::Source;
 use super::streamed::Piece;
-use super::{Http, plans, request};
+use super::{Http, drawn, request};
 use crate::server::{Phase, Shared};
 
 /// Statements at a time.
@@ -45,33 +44,6 @@ const ROWS_MAX: u64 = 1000;
 const EVENTS_EVERY: Duration = Duration::from_millis(100);
 /// All results that are held have this share of the memory limit.
 const MEMORY_SHARE: u64 = 8;
-
-/// Statements that are held.
-#[derive(Default)]
-pub struct Statements {
-    held: Mutex<HashMap<String, Arc<Held>>>,
-    connections: Connections,
-    bytes: Arc<HeldBytes>,
-    last: AtomicU64,
-}
-
-impl Statements {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Held>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn find(&self, role: &str, id: &str) -> std::result::Result<Arc<Held>, Fault> {
-        self.lock().get(id).filter(|held| held.role == role).cloned().ok_or_else(|| {
-            let message = format!("there is no statement {id}");
-            Fault::with_hint(
-                StatusCode::NOT_FOUND,
-                SqlState::UndefinedCursor,
-                &message,
-                "results that nobody asks for are let go after five minutes",
-            )
-        })
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -138,7 +110,7 @@ fn run(server: &Shared, connection: &Connection, held: &Held, parameters: &[Box<
         outcome
     });
     let trace = server.database.query_trace(query);
-    let told = trace.as_ref().and_then(|trace| plans::of_trace(trace));
+    let told = trace.as_ref().and_then(|trace| drawn::of_trace(trace));
     held.end(&outcome, cut, trace.map(|trace| trace.planning), told);
 }
 

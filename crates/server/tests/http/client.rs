@@ -6,7 +6,7 @@ use hyper::body::Bytes;
 use hyper::{HeaderMap, StatusCode};
 use hyper_util::rt::TokioIo;
 use server::http::HttpAddresses;
-use server::{Config, Handle, OneSuperuser, Server};
+use server::{Config, DatabaseRoles, Handle, Server};
 
 /// A server in this process, over a database in memory.
 pub struct Running {
@@ -50,7 +50,7 @@ pub fn start_with(change: impl FnOnce(Config) -> Config) -> Running {
     let database = engine::Database::in_memory(options).unwrap();
     let config = Config { port: Some(0), socket_directory: None, trust: true, ..Config::default() };
     let handle =
-        Server::start(database.clone(), change(config), Arc::new(OneSuperuser::new("quickstep"))).unwrap();
+        Server::start(database.clone(), change(config), Arc::new(DatabaseRoles::new(&database))).unwrap();
     let http = handle.serve_http(Some(0)).unwrap();
     Running::of(database, handle, http)
 }
@@ -119,11 +119,7 @@ impl Running {
 
     /// Waits until something holds.
     pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
-        let begun = std::time::Instant::now();
-        while !holds() {
-            assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{what}");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        timing::until(what, holds);
     }
 }
 

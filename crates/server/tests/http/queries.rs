@@ -176,3 +176,76 @@ fn a_text_is_read_without_being_run() {
     assert_eq!(told["statements"], json!([{"from": 0, "to": 8, "kind": "SELECT"}]));
     assert_eq!(told["errors"][0]["from"], 10);
 }
+
+#[test]
+fn completion_tells_what_may_stand_at_the_cursor() {
+    let server = start();
+    let session = server.database.session();
+    session
+        .execute(
+            "CREATE TABLE orders (id INTEGER, total DECIMAL(12, 2), \"Odd Name\" TEXT); CREATE SCHEMA other",
+        )
+        .unwrap();
+    session
+        .execute("CREATE VIEW open_orders AS SELECT id FROM orders; CREATE TABLE other.parts (p INTEGER)")
+        .unwrap();
+    let told = |sql: &str, at: usize| server.post("/v1/complete", "", &json!({"sql": sql, "at": at})).json();
+    let texts = |sql: &str, at: usize| -> Vec<String> {
+        let candidates = told(sql, at)["candidates"].as_array().unwrap().clone();
+        candidates.iter().map(|one| one["text"].as_str().unwrap().to_owned()).collect()
+    };
+    let has = |sql: &str, wanted: &[&str]| {
+        let found = texts(sql, sql.encode_utf16().count());
+        wanted.iter().all(|one| found.iter().any(|text| text == one))
+    };
+    assert!(has("SELECT * FROM o", &["orders", "open_orders", "other.parts"]));
+    assert!(has("SELECT * FROM other.", &["parts"]));
+    assert!(
+        has("SELECT * FROM orders WHERE t", &["total"])
+            && has("SELECT * FROM orders AS o WHERE o.", &["id", "\"Odd Name\""])
+    );
+    for (sql, word) in [("SEL", "SELECT"), ("SELECT 1 FROM orders GRO", "GROUP BY"), ("SELECT su", "sum")] {
+        assert!(has(sql, &[word]), "{sql}: {:?}", texts(sql, sql.len()));
+    }
+    assert!(has("SET statement_t", &["statement_timeout"]));
+    // Columns are known from what stands behind the cursor; places are of UTF-16.
+    let sql = "SELECT '😀', to FROM orders";
+    let answer = told(sql, 14);
+    assert_eq!(
+        (answer["from"].as_u64(), answer["candidates"][0]["text"].as_str()),
+        (Some(13), Some("total"))
+    );
+    assert_eq!(texts("SELECT 'sel", 11), Vec::<String>::new());
+    assert_eq!(texts("SELECT a FROM t ORDER ", 22), ["BY"]);
+}
+
+#[test]
+fn words_are_those_that_the_grammar_passes() {
+    let server = start();
+    let words = |sql: &str| -> Vec<String> {
+        let at = sql.encode_utf16().count();
+        let told = server.post("/v1/complete", "", &json!({"sql": sql, "at": at})).json();
+        let words = told["candidates"].as_array().unwrap().iter().filter(|one| one["kind"] == "keyword");
+        words.map(|one| one["text"].as_str().unwrap().to_owned()).collect()
+    };
+    for (sql, there, not_there) in [
+        ("", &["SELECT", "INSERT", "WITH", "CREATE", "EXPLAIN"][..], &["WHERE", "GROUP BY", "ON"][..]),
+        (
+            "SELECT a FROM t ",
+            &["WHERE", "JOIN", "LEFT", "GROUP BY", "ORDER BY", "LIMIT"],
+            &["VALUES", "INSERT"],
+        ),
+        ("CREATE ", &["TABLE", "VIEW", "SCHEMA"], &["SELECT", "FROM"]),
+        ("DROP ", &["TABLE", "VIEW"], &["SELECT"]),
+        ("SELECT sum(a) ", &["OVER (", "FROM"], &["TABLE"]),
+        // Of several statements the last one counts.
+        ("SELECT 1; DELETE ", &["FROM"], &["SELECT"]),
+    ] {
+        let found = words(sql);
+        let has = |word: &&str| found.iter().any(|one| one == word);
+        assert!(there.iter().all(has) && !not_there.iter().any(has), "{sql}: {found:?}");
+    }
+    assert_eq!(words("SELECT a FROM t ORDER "), ["BY"]);
+    // Behind a mistake nothing is known.
+    assert_eq!(words("SELEC a FRM "), Vec::<String>::new());
+}

@@ -203,7 +203,7 @@ fn a_result_beyond_what_may_be_held_ends_with_a_notice() {
 
 fn start_over(options: engine::Options) -> Running {
     let database = engine::Database::in_memory(options).unwrap();
-    let roles = std::sync::Arc::new(server::OneSuperuser::new("quickstep"));
+    let roles = std::sync::Arc::new(server::DatabaseRoles::new(&database));
     let config =
         server::Config { port: Some(0), socket_directory: None, trust: true, ..server::Config::default() };
     let handle = server::Server::start(database.clone(), config, roles).unwrap();
@@ -233,7 +233,8 @@ fn activity_tells_what_runs_and_ends_with_the_server() {
     assert!(told.contains("content-type: text/event-stream") && told.contains("\"workers\":2"), "{told}");
     let begun = std::time::Instant::now();
     drop(server);
-    assert!(begun.elapsed() < std::time::Duration::from_secs(6), "{:?}", begun.elapsed());
+    // The statement takes minutes, and is waited for half a minute where it is not cancelled.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
     let mut rest = Vec::new();
     let _ = socket.read_to_end(&mut rest);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Database, Options};
-use server::{Config, Handle, OneSuperuser, Server};
+use server::{Config, DatabaseRoles, Handle, Server};
 
 /// A server over a new database in memory, which believes who clients are.
 pub fn start(change: impl FnOnce(&mut Config)) -> (Handle, Database) {
@@ -20,7 +20,7 @@ pub fn start(change: impl FnOnce(&mut Config)) -> (Handle, Database) {
         ..Config::default()
     };
     change(&mut config);
-    let roles = Arc::new(OneSuperuser::new("quickstep"));
+    let roles = Arc::new(DatabaseRoles::new(&database));
     (Server::start(database.clone(), config, roles).unwrap(), database)
 }
 
@@ -180,6 +180,11 @@ impl Client {
         self.socket.write_all(bytes).unwrap();
     }
 
+    /// As `send`, to a server that may have closed the connection.
+    pub fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.socket.write_all(bytes).is_ok()
+    }
+
     /// The next message; `None` when the server has closed the connection.
     pub fn next(&mut self) -> Option<Message> {
         loop {
@@ -197,6 +202,8 @@ impl Client {
                 Ok(0) => return None,
                 Ok(length) => self.received.extend(&piece[..length]),
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                // The process was stopped, and goes on.
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => panic!("{error}"),
             }
             self.reads += 1;

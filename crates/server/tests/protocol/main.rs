@@ -6,3 +6,4 @@ mod copy;
 mod extended;
 mod lifecycle;
 mod simple;
+mod turns;

@@ -18,18 +18,21 @@ pub(crate) mod from;
 pub(crate) mod function;
 pub(crate) mod modify;
 pub(crate) mod nested;
+pub(crate) mod nodes;
+mod parts;
 pub(crate) mod query;
 pub(crate) mod refusal;
 mod scope;
 mod uses;
 
-pub use function::external::SETVAL_CALLED;
 #[cfg(test)]
 pub(crate) use function::listing::function_names;
 pub use function::listing::functions;
 pub(crate) use function::macros::expression_of as only_expression;
+pub use function::named::SETVAL_CALLED;
 pub(crate) use modify::retype::Retyped;
-pub(crate) use query::place_of;
+pub(crate) use nodes::place_of;
+pub(crate) use parts::{check_depth, null_of, substitute};
 pub(crate) use query::values::is_default;
 pub use uses::Used;
 
@@ -54,10 +57,9 @@ use scope::Scope;
 
 /// Queries, common table expressions and subqueries that one statement may come to, each use counted.
 const INSTANCES_MAX: usize = 10_000;
-/// Nesting of a bound expression: what evaluates it recurses on stacks of its own.
-const EXPRESSION_DEPTH_MAX: usize = 900;
 
 /// A bound relation: a plan and the columns of it that count, with their names.
+#[derive(Clone)]
 pub(crate) struct Relation {
     /// Produces at least the columns of `columns`.
     pub plan: LogicalPlan,
@@ -83,11 +85,15 @@ struct Cte<'a> {
     copies: usize,
     /// Its rows, once it is settled that they are computed once.
     once: Option<query::common_queries::Named>,
+    /// Its rows, where they are computed once for each row of a query around it.
+    put_off: Option<Relation>,
     /// It is a change of rows, which has been bound.
     changed: bool,
     /// WITH RECURSIVE: it may refer to itself.
     recursive: bool,
     recursion: Option<query::recursion::Recursive>,
+    /// USING KEY.
+    key: &'a [tree::SelectItem],
     /// SEARCH and CYCLE behind it, if there is one of them.
     marks: Option<query::marks::Marks<'a>>,
     at: Span,
@@ -141,6 +147,8 @@ pub(crate) struct Binder<'a> {
     /// Queries that run before, in order.
     common: Vec<CommonQuery>,
     materialized: usize,
+    /// Rows that are computed once, when the columns of queries around are known.
+    deferred: Vec<decorrelate::deferred::DeferredRows>,
     /// An INSERT without a list of columns: a query of fewer columns fills the first ones.
     pub fewer: bool,
     /// How many copies there will be of what is being bound.
@@ -183,6 +191,7 @@ impl<'a> Binder<'a> {
             levels: Vec::new(),
             common: Vec::new(),
             materialized: 0,
+            deferred: Vec::new(),
             fewer: false,
             copies: 1,
             steps: Vec::new(),
@@ -227,7 +236,7 @@ impl<'a> Binder<'a> {
                 .with_hint("rewrite it as a join, or leave unused outer columns out of its select list"));
         }
         let common = self.common.iter_mut().flat_map(|query| {
-            [&mut query.base].into_iter().chain(query.step.as_mut().map(|step| &mut step.plan))
+            [&mut query.base].into_iter().chain(query.step.iter_mut().flat_map(plan::Step::plans_mut))
         });
         for plan in std::iter::once(&mut relation.plan).chain(&mut self.subqueries).chain(common) {
             expression::intervals::compare_by_keys(plan, &mut self.columns);
@@ -317,39 +326,12 @@ fn nullable(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
     }
 }
 
-/// Replaces columns by what `find` says for them.
-fn substitute(expr: Expr, find: &dyn Fn(ColumnId) -> Option<Expr>) -> Expr {
-    expr.transform(&mut |e| match e.kind {
-        ExprKind::Column(id) => find(id).unwrap_or(e),
-        _ => e,
-    })
-}
-
 /// One row without columns: what SELECT without FROM selects from.
 fn single_row() -> LogicalPlan {
     LogicalPlan::Values { columns: vec![], rows: vec![vec![]] }
 }
 
-fn null_of(ty: Type) -> Expr {
-    Expr::literal(Value::Null, ty)
-}
-
 /// 0 in the form that values of an exact numeric type have.
 fn zero_of(ty: Type) -> Value {
     Value::from_i128(0, ty.physical()).unwrap_or(Value::Null)
-}
-
-fn check_depth(expr: &Expr) -> Result<()> {
-    let mut open = vec![(expr, 1)];
-    while let Some((expr, depth)) = open.pop() {
-        if depth > EXPRESSION_DEPTH_MAX {
-            return Err(stack::too_deep());
-        }
-        open.extend(expr.children().into_iter().map(|c| (c, depth + 1)));
-        // The body of a lambda is no operand, but compiled with the call around it.
-        if let ExprKind::Lambda(body) = &expr.kind {
-            open.push((&**body, depth + 1));
-        }
-    }
-    Ok(())
 }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use access::{PolicyCommand, Privilege, RoleId};
-use plan::{ColumnId, Expr, LogicalPlan, TableId};
+use plan::{ColumnId, Expr, LogicalPlan};
 use syntax::Span;
 use types::{Error, Result};
 
@@ -19,15 +19,7 @@ use super::expression::{Clause, ExprBinder, operator};
 use super::scope::{Entry, Scope};
 use super::{Binder, Relation};
 use crate::RelationInfo;
-
-/// A relation whose use is checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Used {
-    /// A table.
-    Table(TableId),
-    /// A view, by schema and name.
-    View(String, String),
-}
+pub use crate::relations::Used;
 
 /// One use of a relation.
 struct Use {

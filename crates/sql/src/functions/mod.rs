@@ -13,12 +13,15 @@ mod lists;
 mod numbers;
 mod postgres;
 mod records;
+mod section;
 mod system;
 mod tables;
 mod text;
 mod time;
 mod vectors;
 mod windows;
+
+use section::Section;
 
 /// One name of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,16 +58,6 @@ impl FunctionInfo {
             _ => format!("SELECT {}", self.example),
         }
     }
-}
-
-/// A function as the tables below write it: name, usage, description, example, result.
-type Entry = (&'static str, &'static str, &'static str, &'static str, &'static str);
-
-/// A table of entries of one kind and category.
-struct Section {
-    kind: &'static str,
-    category: &'static str,
-    entries: &'static [Entry],
 }
 
 const SECTIONS: &[&[Section]] = &[

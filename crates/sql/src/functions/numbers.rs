@@ -10,6 +10,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
     kind: "scalar",
     category: "numeric",
     entries: &[
+        (
+            "decimal_division",
+            "decimal_division(a, b [, scale])",
+            "The quotient of decimals, rounded at a scale, or at one of the digits of a behind the point, all of b and one more.",
+            "decimal_division(1.00::DECIMAL(5, 2), 3.000::DECIMAL(5, 3))",
+            "0.33333333",
+        ),
         ("div", "div(a, b)", "The whole part of a quotient.", "div(-7, 2)", "-3"),
         (
             "greatest_common_divisor",

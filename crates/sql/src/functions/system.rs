@@ -99,7 +99,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "version",
             "version()",
             "The name and version of the system.",
-            "version() LIKE 'Quickstep%'",
+            "version() LIKE 'PostgreSQL 15%(Quickstep%'",
             "true",
         ),
         ("uuid", "uuid()", "A random UUID, another one each row.", "length(uuid()::text)", "36"),

@@ -33,11 +33,32 @@ pub(super) const SECTIONS: &[Section] = &[
                 "a, a, a",
             ),
             (
+                "test_all_types",
+                "test_all_types([use_large_enum])",
+                "A column of every type: its least value, its greatest one, and NULL.",
+                "SELECT \"tinyint\", \"utinyint\" FROM test_all_types()",
+                "-128, 0, 127, 255, NULL, NULL",
+            ),
+            (
+                "test_vector_types",
+                "test_vector_types(value, ... [, all_flat])",
+                "Eleven rows with values of the types of the arguments, among them the ends of the type and NULL.",
+                "SELECT max(test_vector) FROM test_vector_types(NULL::TINYINT)",
+                "127",
+            ),
+            (
                 "query",
                 "query(text)",
                 "The rows of the query that a constant text is.",
                 "SELECT * FROM query('SELECT 40 + 2')",
                 "42",
+            ),
+            (
+                "histogram_values",
+                "histogram_values(table, column, bin_count := 10, technique := 'auto')",
+                "How many values lie in which bin: of one width with round bounds, or `equi-width`, `equi-height` or `sample`, the most frequent values. `histogram(table, column)` has the bounds in words, with bars.",
+                "SELECT count(*) > 0 FROM histogram_values('information_schema.schemata', length(schema_name))",
+                "true",
             ),
             (
                 "query_table",
@@ -130,10 +151,45 @@ pub(super) const SECTIONS: &[Section] = &[
         category: "files",
         entries: &[
             (
+                "delta_history",
+                "delta_history('folder')",
+                "The commits of a Delta table that its log still has, the latest first: version, time, operation and what was done.",
+                "SELECT version, timestamp, operation FROM delta_history('data/orders')",
+                "",
+            ),
+            (
+                "delta_scan",
+                "delta_scan('folder' [, version => n | timestamp => time])",
+                "The rows of a Delta table, as they are or as they were.",
+                "SELECT * FROM delta_scan('data/orders', version => 3)",
+                "",
+            ),
+            (
                 "glob",
                 "glob('pattern')",
                 "The files that a pattern with *, ? and ** names, or that of a list; none where nothing matches.",
                 "SELECT file FROM glob('data/*.csv')",
+                "",
+            ),
+            (
+                "iceberg_metadata",
+                "iceberg_metadata('folder')",
+                "The data files and files of deleted rows of an Iceberg table, with the manifests that name them.",
+                "SELECT content, file_path, record_count FROM iceberg_metadata('data/orders')",
+                "",
+            ),
+            (
+                "iceberg_scan",
+                "iceberg_scan('folder' [, snapshot_id => n | timestamp => time] [, metadata => 'file'])",
+                "The rows of an Iceberg table, as they are or as they were.",
+                "SELECT * FROM iceberg_scan('data/orders', timestamp => '2026-01-01')",
+                "",
+            ),
+            (
+                "iceberg_snapshots",
+                "iceberg_snapshots('folder')",
+                "The snapshots of an Iceberg table: number, identifier, time, and the file that lists its manifests.",
+                "SELECT snapshot_id, timestamp_ms FROM iceberg_snapshots('data/orders')",
                 "",
             ),
             (

@@ -197,6 +197,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 "position('er' IN 'query')",
                 "3",
             ),
+            (
+                "create_sort_key",
+                "create_sort_key(value, order, ...)",
+                "Bytes in the order that 'ASC NULLS LAST' and its kin ask for of the values.",
+                "create_sort_key(1, 'DESC NULLS LAST') > create_sort_key(2, 'DESC NULLS LAST')",
+                "true",
+            ),
             ("repeat", "repeat(text, count)", "The text that many times.", "repeat('ab', 3)", "ababab"),
             (
                 "replace",

@@ -13,13 +13,6 @@ pub(super) const SECTIONS: &[Section] = &[Section {
     entries: &[
         ("century", "century(moment)", "The century, from 1.", "century(DATE '2024-02-03')", "21"),
         (
-            "clock_timestamp",
-            "clock_timestamp()",
-            "The moment at which the statement began.",
-            "clock_timestamp() IS NOT NULL",
-            "true",
-        ),
-        (
             "date_add",
             "date_add(moment, interval)",
             "The moment that much later.",
@@ -69,7 +62,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "get_current_timestamp",
             "get_current_timestamp()",
-            "The moment at which the statement began.",
+            "The moment at which the transaction began; outside of a block that is the statement.",
             "get_current_timestamp() = now()",
             "true",
         ),
@@ -146,7 +139,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "current_date",
             "current_date",
-            "The day on which the statement began.",
+            "The day on which the transaction began.",
             "current_date IS NOT NULL",
             "true",
         ),
@@ -160,7 +153,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "current_timestamp",
             "current_timestamp",
-            "The moment at which the statement began.",
+            "The moment at which the transaction began; outside of a block that is the statement.",
             "current_timestamp IS NOT NULL",
             "true",
         ),
@@ -199,7 +192,20 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "localtimestamp IS NOT NULL",
             "true",
         ),
-        ("now", "now()", "The moment at which the statement began.", "now() = current_timestamp", "true"),
+        (
+            "ago",
+            "ago(interval)",
+            "The moment so long before the statement began.",
+            "ago(INTERVAL '1 day') = now() - INTERVAL '1 day'",
+            "true",
+        ),
+        (
+            "now",
+            "now()",
+            "The moment at which the transaction began; outside of a block that is the statement.",
+            "now() = current_timestamp",
+            "true",
+        ),
         (
             "statement_timestamp",
             "statement_timestamp()",
@@ -207,11 +213,11 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "statement_timestamp() IS NOT NULL",
             "true",
         ),
-        ("today", "today()", "The day on which the statement began.", "today() = current_date", "true"),
+        ("today", "today()", "The day on which the transaction began.", "today() = current_date", "true"),
         (
             "transaction_timestamp",
             "transaction_timestamp()",
-            "The moment at which the statement began.",
+            "The moment at which the transaction began; outside of a block that is the statement.",
             "transaction_timestamp() IS NOT NULL",
             "true",
         ),

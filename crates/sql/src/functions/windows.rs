@@ -22,6 +22,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "1, 2, 1, 3",
         ),
         (
+            "fill",
+            "fill(value [ORDER BY key]) OVER (...)",
+            "The value, and in the place of NULL what lies on the line through the nearest rows that have one, by the key or by the window's order.",
+            "fill(y) OVER (ORDER BY x)",
+            "10.0, 20.0, 30.0, 40.0",
+        ),
+        (
             "first_value",
             "first_value(value) [IGNORE NULLS] OVER (...)",
             "The value of the frame's first row.",

@@ -1,5 +1,8 @@
 //! CREATE ROLE, GRANT, REVOKE, row policies and their kin: words become privileges and options; names of roles and
 //! objects are looked up by the engine.
+//!
+//! Called by `statement` for each of these. What PostgreSQL has and the engine has not is refused by name; a
+//! privilege that an object's kind does not have is SQLSTATE 0LP01.
 
 use access::{Class, PolicyCommand, Privilege, RoleOptions};
 use plan::access::{

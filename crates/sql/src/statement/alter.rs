@@ -4,7 +4,7 @@
 //! fields become a query that computes all rows anew (`retyped`); such a change stands in an ALTER TABLE of its own.
 //! SET (...) becomes `Statement::Reorganize`. Called by `Context::plan`.
 
-use plan::statement::{AlterAction, CommentTarget, ObjectName, Statement};
+use plan::statement::{AlterAction, CommentKind, CommentTarget, ObjectName, Statement};
 use syntax::tree::{
     AlterTable, ColumnChange, ColumnClauseKind, ColumnDef, Comment, Constraint, Expr as Ast, Name,
     ObjectKind, Path, SetOption, TableChange, TypeName,
@@ -14,17 +14,12 @@ use types::{Error, Field, Result, SqlState, Type, Value};
 use super::alter_fields::{self, Rebuilt};
 use super::clauses::in_brackets;
 use super::create::spelled;
-use super::drop::kind_name;
+use super::kinds::kind_name;
 use super::{Context, refused};
 use crate::bind::{Retyped, folded};
 use crate::data_type::{self, Limit};
 use crate::place::Placed;
 use crate::{RelationInfo, place};
-
-/// ALTER of a kind of object that is not altered.
-pub(super) fn unknown_kind(kind: ObjectKind) -> Error {
-    Error::unsupported(format!("ALTER {} is not supported", kind_name(kind))).at(place::START)
-}
 
 /// What ALTER TABLE does not have here.
 fn unknown_change(change: &str) -> Error {
@@ -331,13 +326,17 @@ impl<'a> Context<'a> {
                 .at(place::START));
         };
         let table = info.id;
-        let Some(Rebuilt { column, ty, using, span }) = self.rebuilt(change, &info)? else {
+        let Some(Rebuilt { column, ty, using, default, span }) = self.rebuilt(change, &info)? else {
             return Ok(Statement::AlterTable { name, table: Some(table), actions: vec![] });
         };
         let mut columns = info.columns.fields().to_vec();
         columns[column] = Field { ty, ..columns[column].clone() };
+        if let Some(default) = &default {
+            self.binder().default_value(default, &columns[column], span)?;
+        }
         let query = self.binder().retyped(info, &[Retyped { column, ty, using: Some(using), span }])?;
-        Ok(Statement::AlterTypes { name, table, columns, query })
+        let defaults = default.map(|default| (column, default)).into_iter().collect();
+        Ok(Statement::AlterTypes { name, table, columns, query, defaults })
     }
 
     /// ALTER COLUMN TYPE: every row is made anew by a query.
@@ -374,7 +373,7 @@ impl<'a> Context<'a> {
         }
         let table = info.id;
         let query = self.binder().retyped(info, &retyped)?;
-        Ok(Statement::AlterTypes { name, table, columns, query })
+        Ok(Statement::AlterTypes { name, table, columns, query, defaults: vec![] })
     }
 
     /// `ALTER VIEW v RENAME TO w`, which may be written ALTER TABLE too.
@@ -409,11 +408,7 @@ impl<'a> Context<'a> {
             Err(Error::unsupported(message).at(place::START))
         };
         match kind {
-            ObjectKind::Macro
-            | ObjectKind::MacroTable
-            | ObjectKind::Secret
-            | ObjectKind::Constraint
-            | ObjectKind::Trigger => return unknown(),
+            ObjectKind::Secret | ObjectKind::Constraint | ObjectKind::Trigger => return unknown(),
             _ if !arguments.is_empty() => {
                 return Err(self.unsupported("COMMENT ON something with arguments", name.span()));
             }
@@ -434,6 +429,25 @@ impl<'a> Context<'a> {
                 let column = spelled(fields, column).placed(self.text, column.span)?;
                 CommentTarget::Column { table, column }
             }
+            ObjectKind::Index => CommentTarget::Object(CommentKind::Index, self.object_name(name)?.0),
+            ObjectKind::Sequence => CommentTarget::Object(CommentKind::Sequence, self.existing_name(name)?.0),
+            ObjectKind::Type | ObjectKind::Domain => {
+                CommentTarget::Object(CommentKind::Type, self.object_name(name)?.0)
+            }
+            ObjectKind::Macro | ObjectKind::MacroTable | ObjectKind::Function => {
+                CommentTarget::Object(CommentKind::Macro, self.object_name(name)?.0)
+            }
+            ObjectKind::Schema => {
+                let name = ObjectName { schema: None, name: self.schema_name(name)? };
+                CommentTarget::Object(CommentKind::Schema, name)
+            }
+            ObjectKind::Database => match name.single() {
+                Some(name) => {
+                    let name = ObjectName { schema: None, name: folded(name) };
+                    CommentTarget::Object(CommentKind::Database, name)
+                }
+                None => return unknown(),
+            },
             _ => return unknown(),
         };
         let text = text.as_ref().map(|text| text.text.to_string()).filter(|text| !text.is_empty());

@@ -26,6 +26,8 @@ pub(super) struct Rebuilt<'a> {
     pub ty: Type,
     /// The expression that computes the new values from the old row.
     pub using: &'a Ast,
+    /// The column's default, changed in the same way.
+    pub default: Option<String>,
     /// Where the statement names the column, for errors.
     pub span: Span,
 }
@@ -96,12 +98,6 @@ impl<'a> Context<'a> {
             let message = "cannot alter type of a generated column, or of one that a generated column reads";
             return Err(self.at(Error::unsupported(message), span));
         }
-        if let Some(Some(_)) = info.defaults.get(column) {
-            let message = format!("the fields of column \"{first}\" cannot change while it has a default");
-            let error = Error::unsupported(message)
-                .with_hint("ALTER COLUMN ... DROP DEFAULT first, and set the default anew afterwards");
-            return Err(self.at(error, span));
-        }
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         let made = remade(fields[column].ty, &quote::name(&first), &first, &path, &change, 0);
         let made = match made {
@@ -112,7 +108,18 @@ impl<'a> Context<'a> {
         let Some(using) = only_expression(parsed) else {
             return Err(Error::internal("the new values of a column are no expression"));
         };
-        Ok(Some(Rebuilt { column, ty: made.0, using, span }))
+        let default = match info.defaults.get(column) {
+            Some(Some(default)) => {
+                // The default is computed once, and stands under a name of its own where its fields are taken.
+                let of = fields[column].ty;
+                let (_, whole) =
+                    remade(of, "given", &first, &path, &change, 0).map_err(|e| self.at(e, span))?;
+                let ty = of.sql_name();
+                Some(format!("(list_transform([CAST(({default}) AS {ty})], lambda given: {whole}))[1]"))
+            }
+            _ => None,
+        };
+        Ok(Some(Rebuilt { column, ty: made.0, using, default, span }))
     }
 }
 

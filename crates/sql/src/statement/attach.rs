@@ -12,13 +12,9 @@ use syntax::Span;
 use syntax::tree::{Expr, ExprKind, IfThere, Literal, Name, OptionValue, SetOption};
 use types::{Error, Result, SqlState};
 
+use super::forms::{ATTACH, COPY};
 use crate::words::folded;
 use crate::{parse, place};
-
-/// The form of ATTACH, for hints.
-pub(super) const ATTACH: &str = "write ATTACH 'path' [AS name] [(READ_ONLY)]";
-/// The form of COPY FROM DATABASE, for hints.
-pub(super) const COPY: &str = "write COPY FROM DATABASE name TO name [(SCHEMA)]";
 
 /// ATTACH.
 pub(super) fn attach(

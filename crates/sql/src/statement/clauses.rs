@@ -1,4 +1,7 @@
 //! Clauses of columns and constraints that are refused before anything else is looked at, and how the others are told.
+//!
+//! Called by CREATE TABLE and ALTER TABLE for each column and constraint. A clause is done, or told here to be
+//! unsupported with its place; none is read and forgotten.
 
 use syntax::Span;
 use syntax::tree::{

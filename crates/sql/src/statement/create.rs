@@ -9,11 +9,11 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use plan::statement::{AddedKey, Check, ForeignKey, ObjectName, Statement, TableOptions, UniqueKey};
-use plan::{ColumnId, LogicalQuery};
+use plan::{ColumnId, LogicalPlan, LogicalQuery};
 use syntax::tree::walk::{Node, walk};
 use syntax::tree::{
     ColumnClause, ColumnClauseKind, ColumnDef, Constraint, ConstraintKind, CreateTable, Expr as Ast,
-    ExprKind as AstKind, Name as Written, PartitionBy, Path, ReferenceAction, References, SequenceOption,
+    ExprKind as AstKind, Name as Written, PartitionBy, ReferenceAction, References, SequenceOption,
     SetOption, TableElement, Timing, TypeName,
 };
 use types::quote;
@@ -22,6 +22,7 @@ use types::{Error, Field, ReferentialAction, Result, SqlState, Type};
 use super::clauses::{refuse_timing, told};
 use super::{Context, refused, sequence};
 use crate::RelationInfo;
+use crate::bind::expression::collations;
 use crate::bind::{folded, place_of};
 use crate::data_type::{self, Limit};
 use crate::names::Name;
@@ -72,11 +73,7 @@ impl<'a> Context<'a> {
             with_data,
             span: _,
         } = create;
-        let clauses = [
-            (*unlogged, "UNLOGGED"),
-            (*with_data == Some(false), "WITH NO DATA"),
-            (on_commit.is_some(), "ON COMMIT"),
-        ];
+        let clauses = [(*unlogged, "UNLOGGED"), (on_commit.is_some(), "ON COMMIT")];
         if let Some((_, clause)) = clauses.iter().find(|(there, _)| *there) {
             return Err(refused("CREATE TABLE", clause));
         }
@@ -105,7 +102,12 @@ impl<'a> Context<'a> {
             return Err(self.at(error, column.name.span));
         }
         let planned = self.made_of(statement)?;
-        self.create_as(name, names, planned, options, partition.as_ref())
+        let mut made = self.create_as(name, names, planned, options, partition.as_ref())?;
+        if let (Some(false), Statement::CreateTableAs { query, .. }) = (with_data, &mut made) {
+            let input = std::mem::replace(&mut query.plan, LogicalPlan::placeholder());
+            query.plan = LogicalPlan::Limit { input: Box::new(input), offset: 0, count: Some(0) };
+        }
+        Ok(made)
     }
 
     /// Columns and constraints, once what none has here has been refused.
@@ -217,6 +219,27 @@ impl<'a> Context<'a> {
         data_type::column_type(self.text, declared, self.relations).placed(self.text, name.span)
     }
 
+    /// The type of a column with the collation that it is declared with.
+    fn collated(&self, column: &ColumnDef, ty: Type) -> Result<Type> {
+        let clauses = column.clauses.iter();
+        let found = clauses.filter_map(|clause| match &clause.kind {
+            ColumnClauseKind::Collate(path) => Some(path),
+            _ => None,
+        });
+        let mut ty = ty;
+        for path in found {
+            let is_generated =
+                |clause: &ColumnClause| matches!(clause.kind, ColumnClauseKind::Generated { .. });
+            let collation = collations::named(path).placed(self.text, path.span())?;
+            if column.clauses.iter().any(is_generated) && !collation.is_binary() {
+                let message = "COLLATE of a generated column";
+                return Err(self.unsupported(message, column.name.span));
+            }
+            ty = collations::declared(ty, collation).placed(self.text, path.span())?;
+        }
+        Ok(ty)
+    }
+
     /// A column's field; its constraints and defaults are added to `options`.
     pub(super) fn column(&self, column: &'a ColumnDef, options: &mut TableOptions) -> Result<Field> {
         let name = folded(&column.name);
@@ -227,6 +250,7 @@ impl<'a> Context<'a> {
             // That of the expression is known when all columns are.
             (None, None) => Type::Null,
         };
+        let ty = self.collated(column, ty)?;
         let mut nullable = serial.is_none();
         if serial.is_some() {
             options.identities.push(sequence::identity(&name, ty, &[], false)?);
@@ -279,10 +303,9 @@ impl<'a> Context<'a> {
                     nullable = false;
                     options.identities.push(identity(&[], false)?);
                 }
-                ColumnClauseKind::Collate(collation) if is_c(collation) => {}
-                ColumnClauseKind::Collate(_)
-                | ColumnClauseKind::Compression(_)
-                | ColumnClauseKind::Comment(_) => {
+                // It is a part of the type.
+                ColumnClauseKind::Collate(_) => {}
+                ColumnClauseKind::Compression(_) | ColumnClauseKind::Comment(_) => {
                     return Err(self.unsupported(told(clause, self.text), column.name.span));
                 }
             }
@@ -453,11 +476,6 @@ fn refuse_options(options: &[SetOption]) -> Result<()> {
         Some(option) => Err(refused("CREATE TABLE", &option.name.text.to_uppercase())),
         None => Ok(()),
     }
-}
-
-/// The order of bytes, which all texts have.
-fn is_c(collation: &Path) -> bool {
-    collation.single().is_some_and(|name| name.text.eq_ignore_ascii_case("c"))
 }
 
 /// The text of an expression over a table's columns, which do not name the table: it may get another name.

@@ -9,39 +9,11 @@ use syntax::tree::{Drop, ObjectKind, Path, TypeName};
 use types::{Error, Result, SqlState};
 
 use super::Context;
+use super::forms::{DROP_FUNCTION, DROP_MACRO};
+use super::kinds::kind_name;
 use super::procedures::called;
 use crate::bind::folded;
 use crate::{elsewhere, place};
-
-/// The form of DROP MACRO, for hints.
-pub(super) const DROP_MACRO: &str = "write DROP MACRO name";
-/// The form of DROP FUNCTION, for hints.
-pub(super) const DROP_FUNCTION: &str = "write DROP FUNCTION name";
-
-/// A kind of object as it is written.
-pub(super) fn kind_name(kind: ObjectKind) -> &'static str {
-    match kind {
-        ObjectKind::Table => "TABLE",
-        ObjectKind::WideTable => "WIDE TABLE",
-        ObjectKind::View => "VIEW",
-        ObjectKind::MaterializedView => "MATERIALIZED VIEW",
-        ObjectKind::Index => "INDEX",
-        ObjectKind::Sequence => "SEQUENCE",
-        ObjectKind::Schema => "SCHEMA",
-        ObjectKind::Type => "TYPE",
-        ObjectKind::Macro => "MACRO",
-        ObjectKind::MacroTable => "MACRO TABLE",
-        ObjectKind::Function => "FUNCTION",
-        ObjectKind::Secret => "SECRET",
-        ObjectKind::Column => "COLUMN",
-        ObjectKind::Constraint => "CONSTRAINT",
-        ObjectKind::Database => "DATABASE",
-        ObjectKind::Role => "ROLE",
-        ObjectKind::Policy => "POLICY",
-        ObjectKind::Trigger => "TRIGGER",
-        ObjectKind::Domain => "DOMAIN",
-    }
-}
 
 impl Context<'_> {
     /// DROP of any kind of object.

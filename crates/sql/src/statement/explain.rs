@@ -6,7 +6,7 @@ use syntax::tree::{self, Described, ObjectKind, SetOption, Show, StatementKind a
 use types::{Error, Result, SqlState};
 
 use super::Context;
-use super::alter::unknown_kind;
+use super::kinds::unknown_kind;
 use crate::bind::folded;
 use crate::place;
 

@@ -40,9 +40,6 @@ struct Parameter {
     default: Option<String>,
 }
 
-/// The form of CREATE MACRO, for hints.
-pub(super) const MACRO: &str = "a macro is CREATE [OR REPLACE] MACRO name(parameter, ...) AS [TABLE] body";
-
 /// The schema of what lasts as long as the session.
 const TEMPORARY_SCHEMA: &str = "temp";
 

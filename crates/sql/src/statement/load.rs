@@ -6,6 +6,7 @@
 
 use plan::statement::{ObjectName, Statement};
 use plan::{ColumnId, ColumnTable, Expr, LogicalPlan, LogicalQuery};
+use syntax::Span;
 use syntax::tree::{
     Copy, CopySource, CopyTarget, Expr as Ast, ExprKind as AstKind, Insert, Literal, Name, OperatorKind,
     OptionValue, Path, Query, SetExpr, SetOption, StatementKind, Target,
@@ -14,11 +15,16 @@ use types::quote;
 use types::{Error, Result, Schema, SqlState, Type, Value};
 
 use super::Context;
+use super::modify::row_query;
+use super::options::word;
 use crate::bind::Binder;
 use crate::bind::expression::{coerce, zones};
 use crate::bind::modify::unknown_column;
 use crate::bind::nested::call;
 use crate::{RelationInfo, place};
+
+/// In FIELD_IDS, the number of a column that has parts.
+const OWN_FIELD_ID: &str = "__duckdb_field_id";
 
 /// The rows of a query that is VALUES.
 pub(super) fn values_of(query: Option<&Query>) -> Option<&[Vec<Ast>]> {
@@ -135,11 +141,25 @@ impl<'a> Context<'a> {
         };
         let target = self.file_of(target)?;
         let mut all = Vec::with_capacity(options.len());
+        let mut order = None;
         for option in options {
-            self.copy_option(option, &mut all)?;
+            match &option.value {
+                Some(OptionValue::Order(items)) if *to => {
+                    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+                    if order.replace(items.join(", ")).is_some() {
+                        let error =
+                            Error::new(SqlState::SyntaxError, "option \"order_by\" is given more than once");
+                        return Err(self.at(error, option.name.span));
+                    }
+                }
+                Some(value) if *to && option.name.text.eq_ignore_ascii_case("field_ids") => {
+                    self.field_ids(value, option.name.span, &mut all)?;
+                }
+                _ => self.copy_option(option, &mut all)?,
+            }
         }
         match source {
-            source if *to => self.copy_to(source, target, all),
+            source if *to => self.copy_to(source, target, all, order),
             CopySource::Table(table, columns) => self.copy_from(table, columns, target, &all),
             CopySource::Statement(_) => {
                 Err(Error::unsupported("COPY FROM takes a table's name").at(place::START))
@@ -234,6 +254,7 @@ impl<'a> Context<'a> {
         source: &'a CopySource,
         target: End<'_>,
         options: Vec<(String, String)>,
+        order: Option<String>,
     ) -> Result<Statement> {
         let path = match target {
             End::File(path, _) => Some(path.to_owned()),
@@ -244,22 +265,34 @@ impl<'a> Context<'a> {
             }
         };
         let query = match source {
-            CopySource::Statement(statement) => self.copied_query(statement)?,
+            CopySource::Statement(statement) => match &order {
+                None => self.copied_query(statement)?,
+                Some(order) => {
+                    row_query(self.text, statement)?;
+                    self.written_query(format!("SELECT * FROM ({statement}) AS copied ORDER BY {order}"))?
+                }
+            },
             CopySource::Table(table, columns) => {
                 // A table is copied as the query that names its columns is: views and files are tables here too.
                 let list = match columns.is_empty() {
                     true => self.stored_columns(table).unwrap_or_else(|| "*".to_owned()),
                     false => columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
                 };
-                let (text, statement) = self.texts.add(format!("SELECT {list} FROM {table}"))?;
-                let StatementKind::Query(query) = &statement.kind else {
-                    return Err(Error::internal("a query is a query"));
-                };
-                Binder::new(text, self.relations, self.texts).query(query).map_err(|e| e.at(place::START))?
+                let order = order.map_or_else(String::new, |order| format!(" ORDER BY {order}"));
+                self.written_query(format!("SELECT {list} FROM {table}{order}"))?
             }
         };
         let query = with_written_moments(query, &options);
         Ok(Statement::CopyTo { query, path, options })
+    }
+
+    /// The query of a text made here; its errors stand at the statement's beginning.
+    fn written_query(&self, text: String) -> Result<LogicalQuery> {
+        let (text, statement) = self.texts.add(text)?;
+        let StatementKind::Query(query) = &statement.kind else {
+            return Err(Error::internal("a query is a query"));
+        };
+        Binder::new(text, self.relations, self.texts).query(query).map_err(|e| e.at(place::START))
     }
 
     /// An option with its value; a list is its option repeated, as in functions that read files.
@@ -283,10 +316,44 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
+    /// FIELD_IDS of COPY TO: 'auto', or paths with their numbers.
+    fn field_ids(&self, value: &OptionValue, at: Span, found: &mut Vec<(String, String)>) -> Result<()> {
+        let fields = match value {
+            OptionValue::Expr(expr) => match &expr.kind {
+                AstKind::Struct(fields) => fields,
+                _ => match self.copy_text(expr, false) {
+                    Some(text) => return Ok(found.push(("field_ids".to_owned(), text))),
+                    None => return Err(self.unexpected(expr.span)),
+                },
+            },
+            other => {
+                found.push(("field_ids".to_owned(), self.option_word(other, at)?));
+                return Ok(());
+            }
+        };
+        let mut open: Vec<(Vec<String>, &(Name, Ast))> = fields.iter().map(|field| (vec![], field)).collect();
+        open.reverse();
+        while let Some((path, (name, value))) = open.pop() {
+            let own = !path.is_empty() && name.text.eq_ignore_ascii_case(OWN_FIELD_ID);
+            let path = if own { path } else { path.into_iter().chain([name.text.to_string()]).collect() };
+            match &value.kind {
+                AstKind::Struct(parts) if !own => {
+                    open.extend(parts.iter().rev().map(|part| (path.clone(), part)));
+                }
+                _ => {
+                    let number = word(value).map_err(|e| self.at(e, value.span))?;
+                    found.push(("field_ids".to_owned(), format!("{}\0{number}", path.join("\u{1}"))));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The texts of a value; words in lists are names, which are folded, and others stand as they are written.
     fn copy_values(&self, value: &OptionValue, listed: bool, out: &mut Vec<String>) -> Result<()> {
         match value {
             OptionValue::Star(_) => out.push("*".to_owned()),
+            OptionValue::Order(_) => return Err(self.unexpected(value.span())),
             OptionValue::Word(word) => out.push(shown(word, listed)),
             OptionValue::Expr(expr) => match self.copy_text(expr, listed) {
                 Some(text) => out.push(text),

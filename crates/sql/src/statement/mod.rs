@@ -9,6 +9,7 @@ mod alter;
 mod alter_fields;
 mod attach;
 mod clauses;
+mod context;
 mod create;
 mod cursor;
 mod define;
@@ -18,6 +19,7 @@ mod forms;
 mod function;
 mod generated;
 mod index;
+mod kinds;
 mod load;
 mod modify;
 mod options;
@@ -28,9 +30,9 @@ mod session;
 mod transaction;
 mod user_type;
 
-use plan::statement::{IfExists, ObjectName, Statement};
+use plan::statement::{ObjectName, Statement};
 use syntax::Span;
-use syntax::tree::{self, IfThere, ObjectKind, StatementKind as Kind};
+use syntax::tree::{self, ObjectKind, StatementKind as Kind};
 use types::{Error, Result, SqlState};
 
 use crate::bind::modify::column_position;
@@ -39,8 +41,9 @@ use crate::names::Name;
 use crate::parameters::Given;
 use crate::script::StatementText;
 use crate::texts::Texts;
-use crate::{RelationInfo, Relations, elsewhere, parse, place};
+use crate::{RelationInfo, Relations, elsewhere, place};
 
+use context::{Context, if_exists, named, refused};
 pub use create::COLUMNS_MAX;
 pub(crate) use forms::fault;
 pub(crate) use modify::row_query;
@@ -56,7 +59,20 @@ pub(crate) fn plan(
 ) -> Result<Statement> {
     let texts = Texts::default();
     let context = Context { text, relations, begins, values, texts: &texts };
-    context.plan(tree)
+    if keeps_expressions(tree) {
+        return context.plan(tree);
+    }
+    crate::moment::within(text, relations, || context.plan(tree))
+}
+
+/// Whether expressions of a statement are kept as they are written: `'today'` would be another day each time it is read, so
+/// there it is no date.
+fn keeps_expressions(statement: &tree::Statement) -> bool {
+    match &statement.kind {
+        Kind::CreateTable(table) => table.query.is_none(),
+        Kind::CreateView(_) | Kind::CreateMacro(_) | Kind::CreateFunction(_) | Kind::AlterTable(_) => true,
+        _ => false,
+    }
 }
 
 /// The first word of a statement's command tag; and whether names in it are looked up when it is prepared.
@@ -101,18 +117,10 @@ pub(crate) fn verb(statement: &tree::Statement) -> (&'static str, bool) {
         Kind::Rollback { .. } => other("ROLLBACK"),
         Kind::Savepoint(_) => other("SAVEPOINT"),
         Kind::Release(_) => other("RELEASE"),
+        Kind::Lock { .. } => other("LOCK"),
         Kind::Call { .. } => other("CALL"),
         _ => other("OTHER"),
     }
-}
-
-/// What planning any statement needs.
-struct Context<'a> {
-    text: &'a str,
-    relations: &'a dyn Relations,
-    begins: Option<&'a StatementText>,
-    values: Given<'a>,
-    texts: &'a Texts,
 }
 
 impl<'a> Context<'a> {
@@ -354,35 +362,4 @@ impl<'a> Context<'a> {
         }
         Ok(positions)
     }
-}
-
-/// The name of something new, with the key of the schema that is written before it, if one is.
-fn named(text: &str, path: &tree::Path, relations: &dyn Relations) -> Result<ObjectName> {
-    let (database, schema, name) = match path.names.as_slice() {
-        [name] => return Ok(ObjectName { schema: None, name: folded(name) }),
-        [schema, name] => (None, schema, name),
-        [database, schema, name] => (Some(folded(database)), schema, name),
-        names => {
-            let at = names.get(3).map(|name| name.span).unwrap_or_default();
-            return Err(parse::unexpected(text, at));
-        }
-    };
-    let schema = relations.schema_key(database.as_deref(), &folded(schema));
-    let schema = schema.map_err(|error| error.at(place::START))?;
-    Ok(ObjectName { schema: Some(schema), name: folded(name) })
-}
-
-fn if_exists(if_there: IfThere) -> IfExists {
-    match if_there {
-        IfThere::Error => IfExists::Error,
-        IfThere::Replace => IfExists::Replace,
-        IfThere::Keep => IfExists::Keep,
-    }
-}
-
-/// A clause that CREATE does not have here.
-fn refused(statement: &str, clause: &str) -> Error {
-    Error::unsupported(format!("{clause} of {statement} is not supported"))
-        .with_hint("leave the clause out")
-        .at(place::START)
 }

@@ -18,6 +18,7 @@ use super::load::{fills_in_order, values_of};
 use crate::bind::modify::conflict::{Conflicting, InsertParts, Taking};
 use crate::bind::modify::merge::{MergeParts, refuse_clauses};
 use crate::bind::modify::{Changing, DeleteParts, Named, UpdateParts, always_generated};
+pub(crate) use crate::bind::nodes::row_query;
 use crate::bind::query::changes_rows;
 use crate::bind::{Binder, folded, is_default};
 use crate::{RelationInfo, place};
@@ -307,20 +308,6 @@ fn take_into(body: &mut SetExpr) {
         SetExpr::Set(first, _) => take_into(first),
         SetExpr::Select(select) => select.into = None,
         _ => {}
-    }
-}
-
-/// The query that a statement is, where a query may stand.
-pub(crate) fn row_query<'t>(text: &str, statement: &'t tree::Statement) -> Result<&'t Query> {
-    match &statement.kind {
-        Kind::Query(query) => Ok(query),
-        _ if changes_rows(statement) => {
-            Err(Error::unsupported("statements that change rows stand in the WITH of a statement, or alone"))
-        }
-        _ => {
-            let error = Error::unsupported("this statement in the place of a query is not supported");
-            Err(place::at(error, text, statement.span))
-        }
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn place_of(value: &OptionValue, name: Span) -> Span {
         OptionValue::Word(word) => word.span,
         OptionValue::Expr(expr) => expr.span,
         OptionValue::Star(star) => *star,
-        OptionValue::List(_) => name,
+        OptionValue::List(_) | OptionValue::Order(_) => name,
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn words_of(value: &OptionValue) -> Option<&[Name]> {
     match value {
         OptionValue::Word(word) => Some(std::slice::from_ref(word)),
         OptionValue::Expr(value) => names_of(value),
-        OptionValue::List(_) | OptionValue::Star(_) => None,
+        OptionValue::List(_) | OptionValue::Star(_) | OptionValue::Order(_) => None,
     }
 }
 
@@ -57,6 +57,7 @@ impl Context<'_> {
             OptionValue::Word(word) => Ok(word.text.to_string()),
             OptionValue::Expr(value) => word(value),
             OptionValue::Star(star) => Err(self.unexpected(*star)),
+            OptionValue::Order(_) => Err(self.unexpected(value.span())),
             OptionValue::List(entries) => {
                 let mut values = Vec::with_capacity(entries.len());
                 for SetOption { name: entry, value } in entries {
@@ -90,7 +91,7 @@ impl Context<'_> {
                 AstKind::Column(path) => path.single().map(|name| name.text.to_string()),
                 _ => None,
             },
-            OptionValue::List(_) | OptionValue::Star(_) => None,
+            OptionValue::List(_) | OptionValue::Star(_) | OptionValue::Order(_) => None,
         }
     }
 

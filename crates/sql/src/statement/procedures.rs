@@ -13,7 +13,7 @@ use syntax::tree::{
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::Context;
-use super::alter::unknown_kind;
+use super::kinds::unknown_kind;
 use super::options::{is_default, place_of};
 use crate::bind::folded;
 use crate::secrets;
@@ -96,7 +96,7 @@ impl<'a> Context<'a> {
                 }
                 Ok(values)
             }
-            OptionValue::Star(_) => Err(self.secret_fault("an option's value", name)),
+            OptionValue::Star(_) | OptionValue::Order(_) => Err(self.secret_fault("an option's value", name)),
         }
     }
 

@@ -36,7 +36,7 @@ impl Sequences<'_> {
         super::named(self.text, path, self.relations)
     }
 
-    /// Plans CREATE SEQUENCE. OR REPLACE and RESTART are errors.
+    /// Plans CREATE SEQUENCE. RESTART is an error.
     pub fn create(
         &self,
         name: &Path,
@@ -44,17 +44,13 @@ impl Sequences<'_> {
         if_there: IfThere,
         temporary: bool,
     ) -> Result<Statement> {
-        if if_there == IfThere::Replace {
-            let error = Error::unsupported("CREATE OR REPLACE SEQUENCE is not supported");
-            return Err(error.with_hint("DROP SEQUENCE IF EXISTS takes the old one away").at(place::START));
-        }
         let name = self.object_name(name)?;
         let Said { options, owner } = self.said(options)?;
         if options.restart.is_some() {
             return Err(Error::new(SqlState::SyntaxError, "a new sequence cannot be restarted"));
         }
-        let if_not_exists = if_there == IfThere::Keep;
-        Ok(Statement::CreateSequence(CreateSequence { name, options, owner, temporary, if_not_exists }))
+        let if_exists = super::if_exists(if_there);
+        Ok(Statement::CreateSequence(CreateSequence { name, options, owner, temporary, if_exists }))
     }
 
     /// Plans ALTER SEQUENCE: a new name or new options. SET SCHEMA and OWNER TO are errors.

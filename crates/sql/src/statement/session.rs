@@ -92,15 +92,11 @@ impl<'a> Context<'a> {
             let path = match value {
                 OptionValue::Word(word) => Some(quote::name(&folded(word))),
                 OptionValue::Expr(schema) => schema_of(schema),
-                OptionValue::List(_) | OptionValue::Star(_) => None,
+                OptionValue::List(_) | OptionValue::Star(_) | OptionValue::Order(_) => None,
             };
             if let Some(path) = path {
                 return Ok(search_path(path));
             }
-        }
-        if scope == Some(Scope::Global) {
-            let message = "SET GLOBAL is not supported: a setting is the session's";
-            return Err(Error::unsupported(message).with_hint("write SET name = value").at(place::START));
         }
         let (written, span) = self.written_name(name)?;
         let setting = match written.schema {
@@ -110,10 +106,40 @@ impl<'a> Context<'a> {
         if pragmas::SWITCHES.contains(&setting.as_str()) {
             return Ok(called("ignored_setting", [setting, "SET".to_owned()]));
         }
+        if scope == Some(Scope::Global) {
+            let message = "SET GLOBAL is not supported: a setting is the session's";
+            return Err(Error::unsupported(message).with_hint("write SET name = value").at(place::START));
+        }
+        if let Some((_, holds)) = pragmas::FIXED.iter().find(|(name, _)| *name == setting) {
+            return self.fixed(setting, holds, values, span);
+        }
         match (self.assigned(setting, values, span, span)?, scope) {
             (Statement::Set { name, value }, Some(Scope::Local)) => Ok(Statement::SetLocal { name, value }),
             (statement, _) => Ok(statement),
         }
+    }
+
+    /// SET of a setting that has one value here: that value is taken, any other is an error.
+    fn fixed(&self, setting: String, holds: &str, values: &[OptionValue], span: Span) -> Result<Statement> {
+        let said = match values {
+            [value] => self.option_word(value, span).map_err(|e| self.at(e, span))?.to_lowercase(),
+            _ => String::new(),
+        };
+        let same = match types::switch::parse(holds) {
+            Some(on) => types::switch::parse(&said) == Some(on),
+            None => said == holds,
+        };
+        let is_default_value = values.first().is_none_or(|value| {
+            words_of(value).is_some_and(|words| matches!(words, [word] if is_default(word)))
+        });
+        if same || is_default_value {
+            return Ok(called("ignored_setting", [setting, "SET".to_owned()]));
+        }
+        let message = format!("{setting} = {said} is not supported");
+        Err(self.at(
+            Error::unsupported(message).with_hint(format!("what holds here is {setting} = {holds}")),
+            span,
+        ))
     }
 
     /// A setting that gets values; errors stand at `span`, and those of empty lists at `name`.
@@ -158,7 +184,8 @@ impl<'a> Context<'a> {
             None => "all".into(),
             Some(name) => self.simple_name(name)?,
         };
-        if pragmas::SWITCHES.contains(&name.as_str()) {
+        let is_fixed = pragmas::FIXED.iter().any(|(fixed, _)| *fixed == name);
+        if is_fixed || pragmas::SWITCHES.contains(&name.as_str()) {
             return Ok(called("ignored_setting", [name, "RESET".to_owned()]));
         }
         Ok(Statement::Set { name, value: None })
@@ -176,6 +203,9 @@ impl<'a> Context<'a> {
         if let Some(value) = value {
             if pragmas::SWITCHES.contains(&pragma.as_str()) {
                 return Ok(called("pragma", [pragma]));
+            }
+            if let Some((_, holds)) = pragmas::FIXED.iter().find(|(name, _)| *name == pragma) {
+                return self.fixed(pragma, holds, std::slice::from_ref(value), name.span);
             }
             if !pragmas::SETTINGS.contains(&pragma.as_str()) {
                 return Err(self.unknown_pragma(name));

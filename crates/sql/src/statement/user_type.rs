@@ -13,9 +13,6 @@ use types::{Error, Result, Type};
 
 use crate::{Relations, place, type_names};
 
-/// The form of CREATE TYPE, for hints.
-pub(super) const FORM: &str = "a type is CREATE TYPE name AS ENUM ('label', ...)";
-
 /// Types of this schema bear their names alone.
 const DEFAULT_SCHEMA: &str = "main";
 

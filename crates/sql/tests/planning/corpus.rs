@@ -61,7 +61,10 @@ const RUN_TIME: [&str; 27] = [
 
 /// Files about what the catalog lists and how it is altered, which the one of these tests does not follow, and about
 /// columns that come from a table's rows.
-const OF_THE_CATALOG: [&str; 49] = [
+const OF_THE_CATALOG: [&str; 53] = [
+    "definitions/comments_on_objects.slt",
+    "regressions/other_types.slt",
+    "words/method_calls.slt",
     "types/system_types.slt",
     "dml/changes_kept.slt",
     "definitions/macros_and_types_in_schemas.slt",
@@ -111,6 +114,7 @@ const OF_THE_CATALOG: [&str; 49] = [
     "words/duckdb_more.slt",
     "words/catalog.slt",
     "words/databases.slt",
+    "words/settings_of_duckdb.slt",
 ];
 
 /// Words of statements that ask the catalog for lists.

@@ -27,14 +27,11 @@ fn expect(marked: &str, state: &str, hint: Option<&str>) {
     };
     let shown = error.render(&text);
     assert_eq!(error.state().code(), state, "{shown}");
-    match at {
-        Some(at) => {
-            let place = error.position().unwrap_or_else(|| panic!("no position: {shown}"));
-            assert_eq!(place.offset as usize, at, "{shown}");
-            let line = text[..at].matches('\n').count() as u32 + 1;
-            assert_eq!(place.line, line, "{shown}");
-        }
-        None => {}
+    if let Some(at) = at {
+        let place = error.position().unwrap_or_else(|| panic!("no position: {shown}"));
+        assert_eq!(place.offset as usize, at, "{shown}");
+        let line = text[..at].matches('\n').count() as u32 + 1;
+        assert_eq!(place.line, line, "{shown}");
     }
     if let Some(hint) = hint {
         assert!(error.hint().is_some_and(|h| h.contains(hint)), "{shown}");
@@ -96,7 +93,7 @@ fn types() {
     expect("select ^i + s from t", "42883", Some("cast"));
     expect("select i from t where ^s", "42804", None);
     expect("select i from t where i = ^'abc'", "22P02", None);
-    expect("select i from t where d > ^'tomorrow'", "22007", None);
+    expect("select i from t where d > ^'some day'", "22007", None);
     expect("select i from t where d > ^'2023-02-30'", "22008", None);
     expect("select ^d = i from t", "42883", None);
     expect("select case when b then 1 else ^s end from t", "42804", None);

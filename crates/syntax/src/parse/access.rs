@@ -1,4 +1,7 @@
 //! CREATE ROLE, GRANT, REVOKE, row policies and their kin.
+//!
+//! Called by `statement` and `alter` at the first word. Names of roles may be words that are functions elsewhere;
+//! what a privilege means is for the binder.
 
 use super::{Parsed, Parser};
 use crate::keyword::Keyword as K;

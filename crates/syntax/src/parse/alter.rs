@@ -1,4 +1,7 @@
 //! ALTER.
+//!
+//! Called by `statement` at the word ALTER. Actions of ALTER TABLE are a list, in the order of the text; which of
+//! them go together is for the binder.
 
 use super::{Parsed, Parser};
 use crate::Span;

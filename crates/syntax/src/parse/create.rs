@@ -1,4 +1,7 @@
 //! CREATE, DROP and COMMENT.
+//!
+//! Called by `statement` at the words CREATE, DROP and COMMENT. OR REPLACE, TEMPORARY and IF NOT EXISTS are read for
+//! every kind, and refused by the binder for those that do not have them. Tables are in `table_def`.
 
 use super::{Parsed, Parser};
 use crate::Span;

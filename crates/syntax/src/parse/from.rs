@@ -1,4 +1,7 @@
 //! FROM: tables, joins, aliases, samples.
+//!
+//! Called by `select`, and by statements that change rows, behind their words. Joins are a list from left to right; a
+//! bracket is a join, a query or a table, which what is in it decides.
 
 use super::{Parsed, Parser};
 use crate::Span;

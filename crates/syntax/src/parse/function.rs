@@ -1,4 +1,7 @@
 //! Calls: arguments, what follows the bracket, and calls with words in their brackets.
+//!
+//! Called by `primary` behind a name that an open bracket follows. Clauses behind the bracket (FILTER, OVER, WITHIN
+//! GROUP) are read for every function; whether it may have them is for the binder.
 
 use super::{Parsed, Parser};
 use crate::Span;

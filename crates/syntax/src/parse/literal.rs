@@ -1,4 +1,7 @@
 //! Constants: texts in all their quotes, numbers, intervals.
+//!
+//! Called by `primary`, and by statements for options. Numbers stay texts, so that none loses digits; escapes of
+//! texts are resolved here, and an invalid one is an error at its place.
 
 use super::{Parsed, Parser};
 use crate::error::SyntaxError;

@@ -1,4 +1,7 @@
 //! INSERT, UPDATE, DELETE, MERGE and TRUNCATE.
+//!
+//! Called by `statement`, and by `query` for changes in a WITH, at the first word. Which columns a target has and
+//! whether values fit is for the binder.
 
 use super::{Parsed, Parser};
 use crate::Span;
@@ -159,7 +162,7 @@ impl Parser<'_> {
         }
     }
 
-    fn only(&mut self) -> bool {
+    pub(crate) fn only(&mut self) -> bool {
         let only = self.is(K::ONLY) && self.is_name_at(1);
         if only {
             self.advance();

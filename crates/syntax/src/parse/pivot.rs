@@ -1,4 +1,7 @@
 //! PIVOT and UNPIVOT, behind a table and as statements.
+//!
+//! Called by `from` behind a table, and by `query` at the first word. Both forms make the same tree, but for the
+//! values, which the statement may leave to be found.
 
 use super::{Parsed, Parser};
 use crate::keyword::Keyword as K;

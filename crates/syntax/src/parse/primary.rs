@@ -1,4 +1,7 @@
 //! Operands: constants, names, brackets of all kinds, CASE and casts.
+//!
+//! Called by `expr` where an operand has to stand. A bracket is an expression, a row, a lambda's parameters or a
+//! query: what it holds is read once, and what follows says what it was.
 
 use super::{Parsed, Parser};
 use crate::Span;

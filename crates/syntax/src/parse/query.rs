@@ -1,4 +1,7 @@
 //! Queries: WITH, set operations, ORDER BY, LIMIT.
+//!
+//! Called by `statement`, by `primary` and `from` for subqueries. Set operations of one precedence are a list,
+//! INTERSECT binds closer. A bracket that began as something else goes on here (`query_goes_on`).
 
 use super::{Parsed, Parser};
 use crate::Span;

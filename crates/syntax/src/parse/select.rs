@@ -1,4 +1,7 @@
 //! SELECT, its clauses, and windows.
+//!
+//! Called by `query` at SELECT or FROM. Clauses stand in the standard's order, but that FROM may come first and the
+//! select list be left out; an alias without AS ends where a word that goes on with the query begins.
 
 use super::{Parsed, Parser};
 use crate::Span;

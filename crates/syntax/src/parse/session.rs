@@ -1,4 +1,7 @@
 //! Statements about the session and the database as a whole: SET, PRAGMA, ATTACH, BACKUP, VACUUM.
+//!
+//! Called by `statement` at the first word. A setting's value may be a word, a text, a number or a list; what it
+//! means is for the engine. Options in brackets are names with values, in any order.
 
 use super::{Parsed, Parser};
 use crate::keyword::Keyword as K;
@@ -173,7 +176,12 @@ impl Parser<'_> {
             let text = names.iter().map(|n| &*n.text).collect::<Vec<_>>().join(".");
             let quoted = names.iter().all(|n| n.quoted);
             let name = Name { text: text.into(), quoted, span: p.span_from(span) };
-            if p.eat_operator("=") || p.eat_kind(Kind::Arrow) || p.eat_kind(Kind::ColonEquals) {
+            let is_assigned = p.eat_operator("=") || p.eat_kind(Kind::Arrow) || p.eat_kind(Kind::ColonEquals);
+            if name.text.eq_ignore_ascii_case("order_by") && p.eat_kind(Kind::LeftParen) {
+                let items = p.until(Kind::RightParen, Self::order_item)?;
+                return Ok(SetOption { name, value: Some(OptionValue::Order(items)) });
+            }
+            if is_assigned {
                 return Ok(SetOption { name, value: Some(p.option_value()?) });
             }
             let value = match p.peek().kind {
@@ -250,6 +258,29 @@ impl Parser<'_> {
                 Ok(StatementKind::ExportDatabase(folder, options))
             }
         }
+    }
+
+    /// LOCK TABLE; the mode's words are looked at when it is planned.
+    pub(crate) fn lock_table(&mut self) -> Parsed<StatementKind> {
+        self.advance();
+        self.eat(K::TABLE);
+        let tables = self.list(|p| {
+            let only = p.only();
+            let table = p.path("a table")?;
+            p.eat_operator("*");
+            Ok((only, table))
+        })?;
+        let mut mode = vec![];
+        if self.eat(K::IN) {
+            loop {
+                let word = self.label("a lock's mode")?;
+                if !mode.is_empty() && word.text.eq_ignore_ascii_case("mode") {
+                    break;
+                }
+                mode.push(word);
+            }
+        }
+        Ok(StatementKind::Lock { tables, mode, nowait: self.eat(K::NOWAIT) })
     }
 
     pub(crate) fn vacuum(&mut self) -> Parsed<StatementKind> {

@@ -1,4 +1,8 @@
 //! Statements by their first words.
+//!
+//! `whole_statement` reads one to its semicolon or the end. After an error `skip_statement` finds the next one,
+//! brackets and texts passed over, so that a script shows all its errors. Statements of other systems are known by
+//! their words, and refused by name.
 
 use super::{Parsed, Parser};
 use crate::keyword::Keyword as K;
@@ -34,6 +38,12 @@ impl Parser<'_> {
             let kind = p.statement_kind()?;
             Ok(Statement { kind, span: p.span_from(start) })
         })
+    }
+
+    fn checkpoint(&mut self) -> Parsed<StatementKind> {
+        self.advance();
+        let named = self.is_label_at(0);
+        Ok(StatementKind::Checkpoint(if named { Some(self.name("a database's name")?) } else { None }))
     }
 
     fn statement_kind(&mut self) -> Parsed<StatementKind> {
@@ -87,15 +97,12 @@ impl Parser<'_> {
                 self.advance();
                 Ok(StatementKind::Use(self.path("a schema's or a database's name")?))
             }
-            K::CHECKPOINT => {
+            // A checkpoint waits for no transaction: FORCE says nothing more.
+            K::FORCE if self.word_at(1) == K::CHECKPOINT => {
                 self.advance();
-                let named = self.is_label_at(0);
-                Ok(StatementKind::Checkpoint(if named {
-                    Some(self.name("a database's name")?)
-                } else {
-                    None
-                }))
+                self.checkpoint()
             }
+            K::CHECKPOINT => self.checkpoint(),
             K::CHECK if self.word_at(1) == K::DATABASE => {
                 self.advance();
                 self.advance();
@@ -127,6 +134,7 @@ impl Parser<'_> {
             K::GRANT | K::REVOKE => self.grant(),
             K::REASSIGN => self.reassign_owned(),
             K::VACUUM => self.vacuum(),
+            K::LOCK => self.lock_table(),
             _ if self.is_kind(Kind::Word) && self.word().begins_foreign_statement() => {
                 self.foreign(self.here())
             }

@@ -1,4 +1,7 @@
 //! CREATE TABLE: columns, constraints, partitions.
+//!
+//! Called by `create` and `alter`. Clauses of a column are a list in the order of the text, constraints of the table
+//! as well: which exclude each other is for the binder.
 
 use super::{Parsed, Parser};
 use crate::Span;

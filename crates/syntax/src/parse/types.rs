@@ -1,4 +1,8 @@
 //! Types.
+//!
+//! Called where a type has to stand: casts, columns, parameters. Words that belong together (DOUBLE PRECISION,
+//! TIMESTAMP WITH TIME ZONE) are one name; brackets behind a type make lists. Whether there is such a type is for the
+//! binder.
 
 use super::{Parsed, Parser};
 use crate::keyword::Keyword as K;

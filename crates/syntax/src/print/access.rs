@@ -1,4 +1,7 @@
 //! Statements about roles, privileges and row policies, printed.
+//!
+//! As in all of `print`, what comes out is read back as the
+//! same tree.
 
 use super::create::cascade;
 use super::{Print, clause, in_parens, list, put, word_if};

@@ -1,4 +1,7 @@
 //! Printing definitions.
+//!
+//! As in all of `print`, what comes out is read back as the same tree. Clauses of columns keep their order; `create`
+//! and `keep` write OR REPLACE, TEMPORARY and IF NOT EXISTS for every kind.
 
 use super::{Print, clause, each, in_parens, list, put, word_if};
 use crate::tree::{

@@ -1,10 +1,13 @@
 //! Printing expressions.
+//!
+//! As in all of `print`, what comes out is read back as the same tree. Brackets are nodes, so that none is added
+//! here; a blank keeps apart what would be one token, such as two signs or a number and a point.
 
 use super::{Print, clause, each, in_parens, list, put, quoted, word_if};
 use crate::tree::{
-    Argument, ArgumentSign, Arguments, Call, CastStyle, Expr, ExprKind, InSet, IntervalField, IntervalFields,
-    IsKind, LikeKind, Literal, NullTreatment, Operator, OperatorKind, OrderItem, Over, Parameter, Quantifier,
-    SpecialCall, Star, TrimSide,
+    Argument, ArgumentSign, Arguments, Call, Case, CastStyle, Comprehension, Expr, ExprKind, InSet,
+    IntervalField, IntervalFields, IsKind, Lambda, LikeKind, LikeTest, Literal, NullTreatment, Operator,
+    OperatorKind, OrderItem, Over, Parameter, Quantifier, SliceStep, SpecialCall, Star, TrimSide,
 };
 
 impl Print for Expr {
@@ -61,17 +64,7 @@ impl Print for ExprKind {
                 word_if(out, test.symmetric, "SYMMETRIC");
                 put!(out, " ", test.low, " AND ", test.high);
             }
-            ExprKind::Like(test) => {
-                test.expr.print(out);
-                word_if(out, test.negated, "NOT");
-                put!(out, " ", test.kind, " ");
-                if let Some(quantifier) = &test.quantifier {
-                    quantifier.print(out);
-                    out.push(' ');
-                }
-                test.pattern.print(out);
-                clause(out, "ESCAPE", test.escape.as_ref());
-            }
+            ExprKind::Like(test) => test.print(out),
             ExprKind::Quantified(test) => {
                 put!(out, test.expr, " ", test.operator, " ", test.quantifier, " ");
                 match &test.set {
@@ -87,15 +80,7 @@ impl Print for ExprKind {
                 list(out, elements);
                 out.push(']');
             }
-            ExprKind::Comprehension(made) => {
-                put!(out, "[", made.element, " FOR ", made.name);
-                if let Some(position) = &made.position {
-                    put!(out, ", ", position);
-                }
-                put!(out, " IN ", made.list);
-                clause(out, "IF", made.condition.as_ref());
-                out.push(']');
-            }
+            ExprKind::Comprehension(made) => made.print(out),
             ExprKind::Struct(fields) => {
                 out.push('{');
                 each(out, fields, ", ", |out, (name, value)| put!(out, name, ": ", value));
@@ -112,36 +97,11 @@ impl Print for ExprKind {
                 // `(a)` would be an expression in parentheses.
                 out.push_str(if !*row && elements.len() == 1 { ",)" } else { ")" });
             }
-            ExprKind::Case(case) => {
-                out.push_str("CASE");
-                if let Some(operand) = &case.operand {
-                    put!(out, " ", operand);
-                }
-                for (condition, value) in &case.branches {
-                    put!(out, " WHEN ", condition, " THEN ", value);
-                }
-                clause(out, "ELSE", case.otherwise.as_ref());
-                out.push_str(" END");
-            }
+            ExprKind::Case(case) => case.print(out),
             ExprKind::Call(call) => call.print(out),
             ExprKind::Special(call) => call.print(out),
             ExprKind::Index(expr, index) => put!(out, expr, "[", index, "]"),
-            ExprKind::Slice(slice) => {
-                put!(out, slice.expr, "[");
-                if let Some(from) = &slice.from {
-                    from.print(out);
-                }
-                out.push_str(" :");
-                match &slice.to {
-                    Some(to) => put!(out, " ", to),
-                    None if slice.step.is_some() => out.push_str(" -"),
-                    None => {}
-                }
-                if let Some(step) = &slice.step {
-                    put!(out, " : ", step);
-                }
-                out.push(']');
-            }
+            ExprKind::Slice(slice) => slice.print(out),
             ExprKind::Field(expr, Some(name)) => {
                 // `1.a` would be a number with junk behind it.
                 let number = matches!(expr.kind, ExprKind::Literal(Literal::Number(_)));
@@ -149,25 +109,88 @@ impl Print for ExprKind {
             }
             ExprKind::Field(expr, None) => put!(out, expr, " .*"),
             ExprKind::Method(expr, call) => put!(out, expr, " .", call),
-            ExprKind::Lambda(lambda) => {
-                match (lambda.worded, lambda.parameters.as_slice()) {
-                    (true, parameters) => {
-                        out.push_str("lambda ");
-                        list(out, parameters);
-                        out.push_str(" : ");
-                    }
-                    (false, [parameter]) => put!(out, parameter, " -> "),
-                    (false, parameters) => {
-                        out.push('(');
-                        list(out, parameters);
-                        out.push_str(") -> ");
-                    }
-                }
-                lambda.body.print(out);
-            }
+            ExprKind::Lambda(lambda) => lambda.print(out),
             ExprKind::Overlaps(left, right) => put!(out, left, " OVERLAPS ", right),
             ExprKind::Default => out.push_str("DEFAULT"),
         }
+    }
+}
+
+impl Print for LikeTest {
+    fn print(&self, out: &mut String) {
+        self.expr.print(out);
+        word_if(out, self.negated, "NOT");
+        put!(out, " ", self.kind, " ");
+        if let Some(quantifier) = &self.quantifier {
+            quantifier.print(out);
+            out.push(' ');
+        }
+        self.pattern.print(out);
+        clause(out, "ESCAPE", self.escape.as_ref());
+    }
+}
+
+impl Print for Comprehension {
+    fn print(&self, out: &mut String) {
+        put!(out, "[", self.element, " FOR ", self.name);
+        if let Some(position) = &self.position {
+            put!(out, ", ", position);
+        }
+        put!(out, " IN ", self.list);
+        clause(out, "IF", self.condition.as_ref());
+        out.push(']');
+    }
+}
+
+impl Print for Case {
+    fn print(&self, out: &mut String) {
+        out.push_str("CASE");
+        if let Some(operand) = &self.operand {
+            put!(out, " ", operand);
+        }
+        for (condition, value) in &self.branches {
+            put!(out, " WHEN ", condition, " THEN ", value);
+        }
+        clause(out, "ELSE", self.otherwise.as_ref());
+        out.push_str(" END");
+    }
+}
+
+impl Print for SliceStep {
+    fn print(&self, out: &mut String) {
+        put!(out, self.expr, "[");
+        if let Some(from) = &self.from {
+            from.print(out);
+        }
+        out.push_str(" :");
+        match &self.to {
+            Some(to) => put!(out, " ", to),
+            None if self.step.is_some() => out.push_str(" -"),
+            None => {}
+        }
+        if let Some(step) = &self.step {
+            put!(out, " : ", step);
+        }
+        out.push(']');
+    }
+}
+
+impl Print for Lambda {
+    fn print(&self, out: &mut String) {
+        match (self.worded, self.parameters.as_slice()) {
+            (true, parameters) => {
+                out.push_str("lambda ");
+                list(out, parameters);
+                out.push_str(" : ");
+            }
+            (false, [parameter]) => put!(out, parameter, " -> "),
+            (false, parameters) => {
+                out.push('(');
+                list(out, parameters);
+                out.push_str(") -> ");
+            }
+        }
+        self.body.print(out);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Printing a tree as text, in one form for all that means the same: `parse(print(tree)) = tree`.
 //!
 //! Parentheses of expressions are nodes of the tree, so that none is added or lost here.
+//! `Display` of the tree's types is this; views, macros and the tests' configuration "printed" go by it.
 
 mod access;
 mod create;
@@ -13,7 +14,7 @@ mod statement;
 use std::fmt;
 
 use crate::tree::{
-    Expr, Name, OptionValue, Path, Query, SetOption, Statement, TextLiteral, TypeKind, TypeName,
+    Expr, Name, OptionValue, OrderItem, Path, Query, SetOption, Statement, TextLiteral, TypeKind, TypeName,
 };
 
 /// What can be written into a text.
@@ -153,6 +154,11 @@ impl Print for OptionValue {
                 out.push(')');
             }
             OptionValue::Star(_) => out.push('*'),
+            OptionValue::Order(items) => {
+                out.push('(');
+                list(out, items);
+                out.push(')');
+            }
         }
     }
 }
@@ -240,4 +246,4 @@ macro_rules! display {
     };
 }
 
-display!(Statement, Expr, TypeName, Query, Path, Name);
+display!(Statement, Expr, TypeName, Query, OrderItem, Path, Name);

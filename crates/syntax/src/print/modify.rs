@@ -1,4 +1,7 @@
 //! Printing statements that change rows, and COPY.
+//!
+//! As in all of `print`, what comes out is read back as the same tree. Lists of rows are written on one line: a
+//! printed INSERT is for machines.
 
 use super::expr::order_by;
 use super::{Print, clause, each, in_parens, list, put};

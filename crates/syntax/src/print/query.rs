@@ -1,4 +1,7 @@
 //! Printing queries.
+//!
+//! As in all of `print`, what comes out is read back as the same tree. Words that may be left out (AS, INNER, ALL)
+//! have one form, so that queries that mean the same in words print alike.
 
 use super::expr::order_by;
 use super::{Print, clause, each, in_parens, list, put, word_if};

@@ -1,6 +1,9 @@
 //! Printing statements.
+//!
+//! As in all of `print`, what comes out is read back as the same tree. Kinds with a type of their own print
+//! themselves; the small ones are printed here, by what they are about.
 
-use super::{Print, clause, in_parens, list, put, word_if};
+use super::{Print, clause, each, in_parens, list, put, word_if};
 use crate::tree::{
     Described, Discarded, IfThere, Scope, Set, Show, Statement, StatementKind, SteerVerb, TransactionMode,
 };
@@ -77,6 +80,15 @@ impl Print for StatementKind {
                 }
             }
             StatementKind::Show(show) => show.print(out),
+            _ => self.print_of_session(out),
+        }
+    }
+}
+
+impl StatementKind {
+    /// Statements about what a session has: prepared statements, cursors, settings; and calls.
+    fn print_of_session(&self, out: &mut String) {
+        match self {
             StatementKind::Prepare { name, types, statement } => {
                 put!(out, "PREPARE ", name);
                 in_parens(out, types);
@@ -129,9 +141,6 @@ impl Print for StatementKind {
             _ => self.print_more(out),
         }
     }
-}
-
-impl StatementKind {
     /// Statements about transactions, databases and queries that run.
     fn print_more(&self, out: &mut String) {
         match self {
@@ -198,6 +207,21 @@ impl StatementKind {
                     put!(out, " ", table);
                 }
                 in_parens(out, columns);
+            }
+            StatementKind::Lock { tables, mode, nowait } => {
+                out.push_str("LOCK TABLE ");
+                each(out, tables, ", ", |out, (only, table)| {
+                    if *only {
+                        out.push_str("ONLY ");
+                    }
+                    table.print(out);
+                });
+                if !mode.is_empty() {
+                    out.push_str(" IN ");
+                    each(out, mode, " ", |out, word| word.print(out));
+                    out.push_str(" MODE");
+                }
+                word_if(out, *nowait, "NOWAIT");
             }
             StatementKind::SteerQuery(verb, query) => {
                 let verb = match verb {

@@ -1,4 +1,7 @@
 //! Statements about roles, privileges and row policies.
+//!
+//! Made by `parse::access`, resolved by `sql::statement::access`. Privileges stay words, with the columns that they
+//! were said of: which there are for an object is for the binder.
 
 use super::{Expr, Name, Path, TextLiteral};
 

@@ -1,4 +1,7 @@
 //! Definitions: CREATE, ALTER and DROP.
+//!
+//! Made by `parse::create`, `parse::table_def` and `parse::alter`. Everything the grammar allows has a place here,
+//! supported or not, with its span: the binder says what is refused.
 
 use super::{
     Argument, Expr, Name, OptionValue, OrderItem, Path, Query, SetOption, Statement, TextLiteral, TypeName,

@@ -1,4 +1,7 @@
 //! Expressions.
+//!
+//! Made by `parse::expr`; the binder reads it and changes nothing. Operators of one rank are one flat `Chain`,
+//! applied from left to right, so that long sums are not deep; brackets are `Nested`, which printing needs.
 
 use super::{IntervalFields, Name, OrderItem, Path, Query, TextLiteral, TypeName, WindowSpec};
 use crate::Span;

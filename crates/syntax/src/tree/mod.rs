@@ -86,6 +86,8 @@ pub enum OptionValue {
     List(Vec<SetOption>),
     /// `*`.
     Star(Span),
+    /// `(a DESC, b NULLS FIRST)`, where an option is an order.
+    Order(Vec<OrderItem>),
 }
 
 impl OptionValue {
@@ -95,6 +97,10 @@ impl OptionValue {
             OptionValue::Word(name) => name.span,
             OptionValue::Expr(value) => value.span,
             OptionValue::Star(span) => *span,
+            OptionValue::Order(items) => {
+                let ends = items.first().zip(items.last());
+                ends.map(|(first, last)| first.span.to(last.span)).unwrap_or_default()
+            }
             OptionValue::List(entries) => {
                 let ends = entries.first().zip(entries.last());
                 ends.map(|(first, last)| first.span().to(last.span())).unwrap_or_default()

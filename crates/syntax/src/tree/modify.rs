@@ -1,4 +1,7 @@
 //! Statements that change rows, and COPY.
+//!
+//! Made by `parse::modify` and `parse::copy`. Targets are names as written, with what stands behind points and in
+//! brackets; values may be DEFAULT, which is an expression only here.
 
 use super::{
     Expr, Name, OrderItem, Path, Query, SelectItem, SetOption, TableAlias, TableWithJoins, TextLiteral, With,

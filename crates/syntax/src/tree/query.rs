@@ -1,4 +1,7 @@
 //! Queries.
+//!
+//! Made by `parse::query`, `parse::select` and `parse::from`. Set operations and joins are flat where their
+//! precedence is one. ORDER BY and LIMIT belong to the `Query`, not to the SELECT in it.
 
 use super::{Argument, Expr, Name, Path, Statement, TextLiteral, TypeName};
 use crate::Span;

@@ -1,4 +1,7 @@
 //! Statements.
+//!
+//! Made by `parse::statement`. A statement knows its span in the text; large kinds are in a box, so that the type
+//! stays small. `Unsupported` is one of another system, known by its words.
 
 use super::{
     AlterObject, AlterTable, Comment, Copy, CreateFunction, CreateIndex, CreateMacro, CreateSecret,
@@ -238,6 +241,15 @@ pub enum StatementKind {
         table: Option<Path>,
         /// Which columns.
         columns: Vec<Name>,
+    },
+    /// LOCK TABLE.
+    Lock {
+        /// ONLY and the tables.
+        tables: Vec<(bool, Path)>,
+        /// The words between IN and MODE; none where nothing is said.
+        mode: Vec<Name>,
+        /// NOWAIT.
+        nowait: bool,
     },
     /// PAUSE QUERY, RESUME QUERY, CANCEL QUERY.
     SteerQuery(SteerVerb, Expr),

@@ -6,11 +6,11 @@
 use std::ops::ControlFlow;
 
 use super::{
-    Arguments, Assignment, Call, ColumnsCall, Described, Expr, ExprKind, FrameBound, GroupItem, GroupItems,
-    InSet, IsKind, Join, JoinCondition, Literal, MergeAction, MergeCondition, OnConflict, OrderItem,
-    OrderKey, Over, Path, PivotColumn, PivotStatement, PivotValues, Query, Select, SelectItem, SetExpr, Show,
-    SpecialCall, Star, Statement, StatementKind, Table, TableKind, TablePivotKind, TableWithJoins, Target,
-    WindowSpec, With,
+    Arguments, Assignment, Call, ColumnsCall, Delete, Described, Expr, ExprKind, FrameBound, GroupItem,
+    GroupItems, InSet, Insert, IsKind, Join, JoinCondition, Literal, Merge, MergeAction, MergeCondition,
+    OnConflict, OrderItem, OrderKey, Over, Path, PivotColumn, PivotStatement, PivotValues, Query, Select,
+    SelectItem, SetExpr, Show, SpecialCall, Star, Statement, StatementKind, Table, TableKind, TablePivotKind,
+    TableWithJoins, Target, Update, WindowSpec, With,
 };
 
 /// A node that `walk` can begin at or come to.
@@ -78,56 +78,10 @@ impl<'t> Parts<'t> {
         use StatementKind as K;
         match &statement.kind {
             K::Query(query) => self.query(query),
-            K::Insert(insert) => {
-                self.with(insert.with.as_ref());
-                self.relation(&insert.table);
-                self.targets(&insert.columns);
-                self.0.extend(insert.source.as_deref().map(Node::Query));
-                if let Some(OnConflict { target, target_condition, constraint: _, update, span: _ }) =
-                    &insert.conflict
-                {
-                    self.several(target);
-                    self.maybe(target_condition.as_ref());
-                    if let Some(update) = update {
-                        self.assignments(&update.set);
-                        self.maybe(update.condition.as_ref());
-                    }
-                }
-                self.items(&insert.returning);
-            }
-            K::Update(update) => {
-                self.with(update.with.as_ref());
-                self.relation(&update.table);
-                self.assignments(&update.set);
-                self.tables(&update.from);
-                self.maybe(update.condition.as_ref());
-                self.order(&update.order_by);
-                self.maybe(update.limit.as_ref());
-                self.items(&update.returning);
-            }
-            K::Delete(delete) => {
-                self.with(delete.with.as_ref());
-                self.relation(&delete.table);
-                self.tables(&delete.using);
-                self.maybe(delete.condition.as_ref());
-                self.order(&delete.order_by);
-                self.maybe(delete.limit.as_ref());
-                self.items(&delete.returning);
-            }
-            K::Merge(merge) => {
-                self.with(merge.with.as_ref());
-                self.relation(&merge.table);
-                self.joined(&merge.source);
-                match &merge.condition {
-                    MergeCondition::On(condition) => self.one(condition),
-                    MergeCondition::Using(_) => {}
-                }
-                for clause in &merge.clauses {
-                    self.maybe(clause.condition.as_ref());
-                    self.merge_action(&clause.action);
-                }
-                self.items(&merge.returning);
-            }
+            K::Insert(insert) => self.insert(insert),
+            K::Update(update) => self.update(update),
+            K::Delete(delete) => self.delete(delete),
+            K::Merge(merge) => self.merge(merge),
             K::Describe { summarize: _, what } => match what {
                 Some(Described::Table(name)) => self.relation(name),
                 Some(Described::Statement(statement)) => self.0.push(Node::Statement(statement)),
@@ -187,9 +141,64 @@ impl<'t> Parts<'t> {
             | K::ImportDatabase(_)
             | K::Analyze(..)
             | K::Vacuum { .. }
+            | K::Lock { .. }
             | K::SteerQuery(..)
             | K::Unsupported(_) => {}
         }
+    }
+
+    fn insert(&mut self, insert: &'t Insert) {
+        self.with(insert.with.as_ref());
+        self.relation(&insert.table);
+        self.targets(&insert.columns);
+        self.0.extend(insert.source.as_deref().map(Node::Query));
+        if let Some(OnConflict { target, target_condition, constraint: _, update, span: _ }) =
+            &insert.conflict
+        {
+            self.several(target);
+            self.maybe(target_condition.as_ref());
+            if let Some(update) = update {
+                self.assignments(&update.set);
+                self.maybe(update.condition.as_ref());
+            }
+        }
+        self.items(&insert.returning);
+    }
+
+    fn update(&mut self, update: &'t Update) {
+        self.with(update.with.as_ref());
+        self.relation(&update.table);
+        self.assignments(&update.set);
+        self.tables(&update.from);
+        self.maybe(update.condition.as_ref());
+        self.order(&update.order_by);
+        self.maybe(update.limit.as_ref());
+        self.items(&update.returning);
+    }
+
+    fn delete(&mut self, delete: &'t Delete) {
+        self.with(delete.with.as_ref());
+        self.relation(&delete.table);
+        self.tables(&delete.using);
+        self.maybe(delete.condition.as_ref());
+        self.order(&delete.order_by);
+        self.maybe(delete.limit.as_ref());
+        self.items(&delete.returning);
+    }
+
+    fn merge(&mut self, merge: &'t Merge) {
+        self.with(merge.with.as_ref());
+        self.relation(&merge.table);
+        self.joined(&merge.source);
+        match &merge.condition {
+            MergeCondition::On(condition) => self.one(condition),
+            MergeCondition::Using(_) => {}
+        }
+        for clause in &merge.clauses {
+            self.maybe(clause.condition.as_ref());
+            self.merge_action(&clause.action);
+        }
+        self.items(&merge.returning);
     }
 
     fn merge_action(&mut self, action: &'t MergeAction) {

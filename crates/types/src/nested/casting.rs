@@ -3,8 +3,9 @@
 //! between the kinds.
 
 use super::encoding::{self, elements, entries, fields};
+use super::inner::Cast;
 use super::union;
-use crate::{Error, Result, SqlState, Type, Value, cast};
+use crate::{Error, Result, SqlState, Type, Value};
 
 /// For each field of `to`, the place of the field of `from` that becomes it, or `None` for NULL: by name if any name
 /// agrees, else by position. `None` altogether when neither names nor numbers of fields agree.
@@ -67,24 +68,32 @@ pub fn castable(from: Type, to: Type, casts: Casts, plain: &dyn Fn(Type, Type) -
 }
 
 /// Casts a nested value of type `from` to the nested type `to`. If `lenient`, values inside that do not fit become
-/// NULL, except keys of maps, which remain an error.
-pub fn cast_nested(bytes: &[u8], from: Type, to: Type, lenient: bool) -> Result<Value> {
+/// NULL, except keys of maps, which remain an error. `cast` casts values inside that are not nested.
+pub(crate) fn cast_nested(bytes: &[u8], from: Type, to: Type, lenient: bool, cast: Cast) -> Result<Value> {
     let mut out = Vec::with_capacity(bytes.len());
-    push(bytes, from, to, lenient, &mut out)?;
+    if let (Type::List(_), Type::List(_)) = (from, to)
+        && let Some(element) = from.element()
+        && to.element() == Some(Type::Double)
+        && push_floats(bytes, from, element, &mut out).is_some()
+    {
+        return Ok(Value::Bytes(out.into()));
+    }
+    out.clear();
+    push(bytes, from, to, (lenient, cast), &mut out)?;
     Ok(Value::Bytes(out.into()))
 }
 
-fn push(bytes: &[u8], from: Type, to: Type, lenient: bool, out: &mut Vec<u8>) -> Result<()> {
+fn push(bytes: &[u8], from: Type, to: Type, (lenient, cast): (bool, Cast), out: &mut Vec<u8>) -> Result<()> {
     let slot = |slot: Option<&[u8]>, from: Type, to: Type, lenient: bool, out: &mut Vec<u8>| -> Result<()> {
         match slot {
             _ if from == to => encoding::push_raw(slot, out),
             None => out.push(encoding::NULL),
             Some(payload) if from.is_nested() && to.is_nested() => {
                 out.push(encoding::VALUE);
-                push(payload, from, to, lenient, out)?;
+                push(payload, from, to, (lenient, cast), out)?;
             }
             Some(payload) => {
-                let value = cast::cast_inside(&encoding::value_of(payload, from), from, to, lenient)?;
+                let value = cast(&encoding::value_of(payload, from), from, to, lenient)?;
                 encoding::push_slot(&value, to, out);
             }
         }
@@ -129,7 +138,7 @@ fn push(bytes: &[u8], from: Type, to: Type, lenient: bool, out: &mut Vec<u8>) ->
             let mut keys: Vec<Value> = Vec::with_capacity(from_fields.len());
             for ((name, field), value) in from_fields.iter().zip(fields(from, bytes)) {
                 // A key is not NULL, whatever is said of the values.
-                let key = cast::cast_inside(&Value::text(name), Type::Text, key_type, false)?;
+                let key = cast(&Value::text(name), Type::Text, key_type, false)?;
                 if keys.contains(&key) {
                     let message = format!("map keys must be unique: {}", key.display(key_type));
                     return Err(Error::new(SqlState::InvalidParameterValue, message));
@@ -149,12 +158,34 @@ fn push(bytes: &[u8], from: Type, to: Type, lenient: bool, out: &mut Vec<u8>) ->
             slot(value, member, wanted, lenient, out)?;
         }
         (_, Type::Union(_)) => {
-            let made = union::of_value(&Value::Bytes(bytes.into()), from, to, lenient)?;
+            let made = union::of_value(&Value::Bytes(bytes.into()), from, to, lenient, cast)?;
             out.extend_from_slice(made.as_bytes().unwrap_or_default());
         }
         _ => return Err(no_cast(from, to)),
     }
     Ok(())
+}
+
+/// The floats of a list of integers or of floats, none of which is out of range. `None` for other elements.
+fn push_floats(bytes: &[u8], list: Type, element: Type, out: &mut Vec<u8>) -> Option<()> {
+    let float: fn(&[u8]) -> Option<f64> = match element {
+        Type::SmallInt => |p| Some((i16::from_be_bytes(p.try_into().ok()?) ^ i16::MIN).into()),
+        Type::Integer => |p| Some((i32::from_be_bytes(p.try_into().ok()?) ^ i32::MIN).into()),
+        Type::BigInt => |p| Some((i64::from_be_bytes(p.try_into().ok()?) ^ i64::MIN) as f64),
+        Type::Real => |p| Some(encoding::float_32(p.try_into().ok()?).into()),
+        _ => return None,
+    };
+    for slot in elements(list, bytes) {
+        match slot {
+            Some(payload) => {
+                out.push(encoding::VALUE);
+                out.extend_from_slice(&encoding::sortable_f64(float(payload)?));
+            }
+            None => out.push(encoding::NULL),
+        }
+    }
+    out.push(encoding::END);
+    Some(())
 }
 
 fn no_cast(from: Type, to: Type) -> Error {

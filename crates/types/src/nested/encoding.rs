@@ -387,7 +387,11 @@ mod tests {
                 for slot in fields(ty, &bytes).into_iter().flatten() {
                     let _ = elements(inner, slot).count();
                 }
-                let _ = (field(ty, &bytes, 1), skip(ty, &bytes, 0), super::super::format(&bytes, ty));
+                let _ = (
+                    field(ty, &bytes, 1),
+                    skip(ty, &bytes, 0),
+                    super::super::format(&bytes, ty, crate::cast::INNER),
+                );
             }
         }
     }

@@ -10,14 +10,18 @@
 
 mod casting;
 pub mod encoding;
+pub mod equality;
+mod inner;
 pub(crate) mod names;
 mod text;
 pub mod union;
 
-pub use casting::{Casts, cast_nested, castable, matched_fields};
-pub use text::{format, parse};
+pub(crate) use casting::cast_nested;
+pub use casting::{Casts, castable, matched_fields};
+pub(crate) use inner::Inner;
+pub(crate) use text::{format, parse};
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{OnceLock, RwLock};
 
@@ -64,7 +68,12 @@ pub enum Shape {
     /// Names and types of the alternatives, in order.
     Union(Vec<(String, Type)>),
     /// Its name, where CREATE TYPE gave one, and its labels, in order.
-    Enum { name: Option<String>, labels: Vec<String> },
+    Enum {
+        /// The name that CREATE TYPE gave it.
+        name: Option<String>,
+        /// The labels, in order.
+        labels: Vec<String>,
+    },
 }
 
 impl NestedId {
@@ -82,11 +91,25 @@ impl NestedId {
     }
     /// What the type is made of, kept as long as the process runs.
     pub fn get(self) -> &'static Nested {
+        /// Types that a thread remembers, each in the slot of its number: few are in use at a time.
+        const SLOTS: usize = 64;
+        type Slot = Option<(NestedId, &'static Nested)>;
         thread_local! {
-            /// What this thread has asked for: types are looked up for every value, and all threads share the lock.
-            static SEEN: RefCell<HashMap<u32, &'static Nested>> = RefCell::default();
+            /// What this thread has asked for: types are looked up for every value, and all threads share the lock. On the
+            /// heap: a library that a process loads late has some hundred bytes for the state of threads, in all.
+            static SEEN: Box<[Cell<Slot>; SLOTS]> = Box::new([const { Cell::new(None) }; SLOTS]);
         }
-        let seen = SEEN.try_with(|seen| *seen.borrow_mut().entry(self.0).or_insert_with(|| self.look_up()));
+        let seen = SEEN.try_with(|seen| {
+            let slot = &seen[self.0 as usize % SLOTS];
+            match slot.get() {
+                Some((id, nested)) if id == self => nested,
+                _ => {
+                    let nested = self.look_up();
+                    slot.set(Some((self, nested)));
+                    nested
+                }
+            }
+        });
         seen.unwrap_or_else(|_| self.look_up())
     }
     fn look_up(self) -> &'static Nested {
@@ -101,8 +124,23 @@ fn known() -> &'static RwLock<HashMap<u32, &'static Nested>> {
     KNOWN.get_or_init(RwLock::default)
 }
 
+/// What is inside of nested values is compared by its bytes: a text there has no collation.
+fn without_collations(shape: Shape) -> Shape {
+    let plain = |fields: Vec<(String, Type)>| {
+        fields.into_iter().map(|(name, ty)| (name, ty.without_collation())).collect()
+    };
+    match shape {
+        Shape::List(element) => Shape::List(element.without_collation()),
+        Shape::Struct(fields) => Shape::Struct(plain(fields)),
+        Shape::Map(key, value) => Shape::Map(key.without_collation(), value.without_collation()),
+        Shape::Union(members) => Shape::Union(plain(members)),
+        other => other,
+    }
+}
+
 /// The number of a shape, known or new. A shape whose hash is taken by another one gets the next free number.
 fn intern(shape: Shape) -> Result<NestedId> {
+    let shape = without_collations(shape);
     let depth = 1 + match &shape {
         Shape::List(element) | Shape::Vector(element) => element.nesting(),
         Shape::Struct(fields) | Shape::Union(fields) => {
@@ -327,7 +365,7 @@ mod tests {
         assert_ne!(vector, list);
         assert_eq!((vector.element(), vector.sql_name().as_str()), (Some(Type::SmallInt), "INT2VECTOR"));
         assert_eq!(Type::from_sql_name("int2vector"), Some(vector));
-        let value = parse("1 2 -3", vector, false).unwrap();
+        let value = parse("1 2 -3", vector, false, crate::cast::INNER).unwrap();
         assert_eq!(crate::cast::format_value(&value, vector), "1 2 -3");
         let as_list = crate::cast::cast_value(&value, vector, list).unwrap();
         assert_eq!(crate::cast::format_value(&as_list, list), "[1, 2, -3]");

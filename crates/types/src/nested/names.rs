@@ -1,13 +1,43 @@
 //! Nested types from their names: `STRUCT(a INTEGER, "b c" TEXT[])`, `MAP(TEXT, BIGINT)`, `DOUBLE[]`.
 
-use super::NESTING_MAX;
+use super::{NESTING_MAX, NestedId, Shape};
 use crate::Type;
+
+/// Begins the name of a type that is told by its number.
+const NUMBER_MARK: char = '#';
+
+impl Type {
+    /// A name by which `from_sql_name` finds a nested type or an enum whatever the catalog calls it, as long as the
+    /// process runs; `None` for a type that has no number.
+    pub fn number_name(self) -> Option<String> {
+        let id = match self {
+            Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Union(id) | Type::Enum(id) => id,
+            _ => return None,
+        };
+        Some(format!("{NUMBER_MARK}{}", id.number()))
+    }
+
+    /// The nested type or enum of that number, if there is one.
+    fn of_number(number: u32) -> Option<Type> {
+        let id = NestedId::from_number(number)?;
+        Some(match id.get().shape {
+            Shape::List(_) | Shape::Vector(_) => Type::List(id),
+            Shape::Struct(_) => Type::Struct(id),
+            Shape::Map(..) => Type::Map(id),
+            Shape::Union(_) => Type::Union(id),
+            Shape::Enum { .. } => Type::Enum(id),
+        })
+    }
+}
 
 /// The type of that name, nested or not.
 pub(crate) fn from_name(name: &str, depth: u32) -> Option<Type> {
     let name = name.trim();
     if depth > NESTING_MAX {
         return None;
+    }
+    if let Some(number) = name.strip_prefix(NUMBER_MARK) {
+        return Type::of_number(number.parse().ok()?);
     }
     if let Some(element) = name.strip_suffix("[]") {
         return Type::list(from_name(element, depth + 1)?).ok();

@@ -6,26 +6,27 @@
 //! so that its recursion is bounded by the type's depth. Callers go through `cast`.
 
 use super::encoding::{self, elements, entries, fields};
+use super::inner::Inner;
 use super::union;
-use crate::{Error, Result, SqlState, Type, Value, cast};
+use crate::{Error, Result, SqlState, Type, Value};
 
 /// The text of a nested value of type `ty`, as casts to text and clients show it.
-pub fn format(bytes: &[u8], ty: Type) -> String {
+pub(crate) fn format(bytes: &[u8], ty: Type, inner: Inner) -> String {
     if let Some((_, member, slot)) = union::member_of(ty, bytes) {
-        return cast::format_value(&encoding::slot_value(slot, member), member);
+        return (inner.show)(&encoding::slot_value(slot, member), member);
     }
     let mut out = String::new();
-    push(bytes, ty, &mut out);
+    push(bytes, ty, inner, &mut out);
     out
 }
 
-fn push(bytes: &[u8], ty: Type, out: &mut String) {
+fn push(bytes: &[u8], ty: Type, inner: Inner, out: &mut String) {
     let item = |slot: Option<&[u8]>, ty: Type, out: &mut String| match slot {
         None => out.push_str("NULL"),
-        Some(payload) if matches!(ty, Type::Union(_)) => push(payload, ty, out),
-        Some(payload) if ty.is_nested() => push(payload, ty, out),
+        Some(payload) if matches!(ty, Type::Union(_)) => push(payload, ty, inner, out),
+        Some(payload) if ty.is_nested() => push(payload, ty, inner, out),
         Some(payload) => {
-            let shown = cast::format_value(&encoding::value_of(payload, ty), ty);
+            let shown = (inner.show)(&encoding::value_of(payload, ty), ty);
             if ty.is_json() { out.push_str(&shown) } else { push_text(&shown, out) }
         }
     };
@@ -111,11 +112,11 @@ fn push_quoted(text: &str, out: &mut String) {
 
 /// Reads a nested value of type `ty`. If `lenient`, values inside that do not fit their type become NULL; malformed
 /// text is an error in any case.
-pub fn parse(text: &str, ty: Type, lenient: bool) -> Result<Value> {
+pub(crate) fn parse(text: &str, ty: Type, lenient: bool, inner: Inner) -> Result<Value> {
     if matches!(ty, Type::Union(_)) {
-        return union::of_value(&Value::text(text), Type::Text, ty, lenient);
+        return union::of_value(&Value::text(text), Type::Text, ty, lenient, inner.cast);
     }
-    let mut reader = Reader { text, at: 0, ty, lenient };
+    let mut reader = Reader { text, at: 0, ty, lenient, inner };
     let mut out = Vec::new();
     reader.nested(ty, &mut out)?;
     reader.blanks();
@@ -132,6 +133,8 @@ struct Reader<'a> {
     /// The whole value's, for messages.
     ty: Type,
     lenient: bool,
+    /// How values inside are read.
+    inner: Inner,
 }
 
 /// What stands between two separators.
@@ -180,8 +183,9 @@ impl Reader<'_> {
         match ty {
             Type::List(_) if ty.is_vector() && !matches!(self.peek(), Some(b'[' | b'{')) => {
                 let element = ty.element().unwrap_or(Type::Null);
+                let parse = self.inner.parse;
                 while let Some(word) = self.word() {
-                    let value = cast::parse_text(word, element)?;
+                    let value = parse(word, element)?;
                     encoding::push_slot(&value, element, out);
                 }
                 out.push(encoding::END);
@@ -305,7 +309,7 @@ impl Reader<'_> {
         }
         let value = match ty {
             Type::Null => return Err(self.wrong("only NULL may stand here")),
-            _ => cast::cast_inside(&Value::text(&item.text), Type::Text, ty, self.lenient)?,
+            _ => (self.inner.cast)(&Value::text(&item.text), Type::Text, ty, self.lenient)?,
         };
         encoding::push_slot(&value, ty, out);
         Ok(())
@@ -379,6 +383,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cast::INNER;
 
     #[test]
     fn what_is_shown_is_read_again() {
@@ -386,12 +391,12 @@ mod tests {
         let map = Type::map(Type::Text, Type::list(record).unwrap()).unwrap();
         let text =
             r"{k=[{'a': 1, 'it\'s': x y}, NULL], 'a,b'=[], 'null'=NULL, z=[{'a': NULL, 'it\'s': ' \'\\'}]}";
-        let value = parse(text, map, false).unwrap();
-        assert_eq!(format(value.as_bytes().unwrap(), map), text);
+        let value = parse(text, map, false, INNER).unwrap();
+        assert_eq!(format(value.as_bytes().unwrap(), map, INNER), text);
         let ints = Type::list(Type::Integer).unwrap();
         for text in ["[1,2,  NULL ]", "{1,2,null}", " [ 1 , 2 , NULL ] "] {
-            let value = parse(text, ints, false).unwrap();
-            assert_eq!(format(value.as_bytes().unwrap(), ints), "[1, 2, NULL]");
+            let value = parse(text, ints, false, INNER).unwrap();
+            assert_eq!(format(value.as_bytes().unwrap(), ints, INNER), "[1, 2, NULL]");
         }
     }
 
@@ -400,11 +405,11 @@ mod tests {
         let ints = Type::list(Type::Integer).unwrap();
         let record = Type::structure(vec![("a".into(), ints)]).unwrap();
         for text in ["", "[", "[1", "[1,", "[1,]", "[,1]", "1", "[1]]", "[x]", "['1", "[[1]]", "[1 2]"] {
-            assert!(parse(text, ints, false).is_err(), "{text}");
+            assert!(parse(text, ints, false, INNER).is_err(), "{text}");
         }
         for text in ["{", "{a", "{a:", "{a: 1}", "{a: [1]", "{b: [1]}", "([1], 2)", "()", "{a [1]}"] {
-            assert!(parse(text, record, false).is_err(), "{text}");
+            assert!(parse(text, record, false, INNER).is_err(), "{text}");
         }
-        assert!(parse(&"[".repeat(100_000), ints, false).is_err());
+        assert!(parse(&"[".repeat(100_000), ints, false, INNER).is_err());
     }
 }

@@ -6,8 +6,9 @@
 //! A union becomes another one that has all of its members, by name.
 
 use super::encoding;
+use super::inner::Cast;
 use super::{Shape, intern};
-use crate::{Error, Result, SqlState, Type, Value, cast};
+use crate::{Error, Result, SqlState, Type, Value};
 
 /// Most members of a union: as many as Arrow has numbers for.
 pub const MEMBERS_MAX: usize = 128;
@@ -117,8 +118,8 @@ pub fn member_for(from: Type, to: Type) -> Option<usize> {
     costs.min().map(|(_, at)| at)
 }
 
-/// A value that is no union as one of the union `to`.
-pub(crate) fn of_value(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value> {
+/// A value that is no union as one of the union `to`, whose member `cast` makes.
+pub(crate) fn of_value(value: &Value, from: Type, to: Type, lenient: bool, cast: Cast) -> Result<Value> {
     let members = to.members().unwrap_or_default();
     let Some(tag) = member_for(from, to) else {
         let error = Error::new(SqlState::CannotCoerce, format!("cannot cast type {from} to {to}"));
@@ -127,12 +128,13 @@ pub(crate) fn of_value(value: &Value, from: Type, to: Type, lenient: bool) -> Re
             .with_hint("union_value(member := value) says which member it is"));
     };
     let member = members[tag].1;
-    Ok(value_of(tag, &cast::cast_inside(value, from, member, lenient)?, member))
+    Ok(value_of(tag, &cast(value, from, member, lenient)?, member))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cast;
 
     fn union(members: &[(&str, Type)]) -> Type {
         Type::union(members.iter().map(|(name, ty)| ((*name).to_owned(), *ty)).collect()).unwrap()
@@ -170,7 +172,11 @@ mod tests {
         assert_eq!(cast, value_of(2, &Value::I64(7), Type::BigInt));
         assert!(cast::cast_value(&cast, wider, ty).is_err());
         for wrong in [&b""[..], &[9], &[0], &[0, 7]] {
-            let _ = (member_of(ty, wrong), encoding::skip(ty, wrong, 0), super::super::format(wrong, ty));
+            let _ = (
+                member_of(ty, wrong),
+                encoding::skip(ty, wrong, 0),
+                super::super::format(wrong, ty, cast::INNER),
+            );
         }
     }
 }

@@ -138,7 +138,7 @@ fn threads_that_commit_together_lose_nothing() {
             loop {
                 let rows = vec![vec![Some(last + 1)]; 2];
                 let step = Step::Append(format!("t{thread}"), rows);
-                if commit(&opened.catalog, &[step], thread % 2 == 0).is_err() {
+                if commit(&opened.catalog, &[step], thread.is_multiple_of(2)).is_err() {
                     return last;
                 }
                 last += 1;

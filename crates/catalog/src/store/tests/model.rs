@@ -54,7 +54,7 @@ fn dies(row: &Row, remainder: i64) -> bool {
 
 /// What a column that is added holds.
 fn added(position: usize) -> Option<i64> {
-    (position % 3 != 0).then_some(position as i64 % 11)
+    (!position.is_multiple_of(3)).then_some(position as i64 % 11)
 }
 
 impl Model {

@@ -11,6 +11,7 @@
 //! there. Nothing is kept between windows but what the codes mean, so all else (tables of groups, memory, merging) is
 //! as for any other batch. What does not suit goes the ways below: masks, then rows.
 
+mod arguments;
 mod coefficients;
 mod form;
 #[cfg(test)]
@@ -20,97 +21,19 @@ use std::sync::Arc;
 
 use expr::Program;
 use hash::aggregate::{CELLS_MAX, CellSums};
-use plan::{Arithmetic, Expr, ExprKind, PhysicalPlan};
+use plan::Expr;
 use types::{Error, Result, Type};
 use vector::{Batch, Coded, Codes, Data, Meaning, Vector};
 
-use super::Aggregate;
-use super::calls::Calls;
+use super::descriptor::Descriptor;
 use super::local::{Index, LocalGroups};
+pub(super) use arguments::CellArguments;
 use coefficients::{Cells, Coefficients, ColumnLine};
 use form::{Form, Split, dimensions};
 pub(super) use form::{fits, is_exact};
 
 /// A key that no row had so far.
 const UNKNOWN: u32 = u32::MAX;
-
-/// The arguments of an aggregation that cells can sum.
-pub(super) struct CellArguments {
-    /// Input positions of the keys.
-    keys: Vec<usize>,
-    /// `None` for one that is only counted and never NULL.
-    arguments: Vec<Option<Expr>>,
-    /// Positions of all inputs that the keys and arguments need.
-    inputs: Vec<usize>,
-    /// Inputs that are only counted, not summed.
-    counted: Vec<usize>,
-    /// Names of the input's columns, for EXPLAIN ANALYZE.
-    names: Vec<String>,
-    /// Masks are as fast while groups are few: at most two products, and nothing that they leave to rows.
-    simple: bool,
-}
-
-impl CellArguments {
-    /// `None` when some argument has no form that cells can sum, whatever the codes.
-    pub fn of(calls: &Calls, input: &PhysicalPlan) -> Option<CellArguments> {
-        if !calls.states.is_sums() || calls.arguments.iter().any(|a| a.filter.is_some()) {
-            return None;
-        }
-        let position = |at: &usize| input_of(&calls.expressions[*at]);
-        let keys = calls.groups.iter().map(position).collect::<Option<Vec<usize>>>()?;
-        let (mut arguments, mut counted) = (vec![], vec![]);
-        for (argument, spec) in calls.arguments.iter().zip(&calls.states.arguments) {
-            let value = argument.value.map(|at| &calls.expressions[at]);
-            let input = value.filter(|_| spec.accumulators.is_empty()).and_then(input_of);
-            counted.extend(input);
-            arguments.push(value.filter(|_| input.is_none()).cloned());
-        }
-        let expressions: Vec<&Expr> = arguments.iter().flatten().collect();
-        dimensions(&expressions, vec![], |_| Some(1))?;
-        let simple = is_simple(&expressions);
-        let mut inputs: Vec<usize> = keys.clone();
-        inputs.extend(expressions.iter().flat_map(|e| e.inputs()));
-        inputs.sort_unstable();
-        inputs.dedup();
-        let names = input.output.iter().map(|column| column.name.clone()).collect();
-        Some(CellArguments { keys, arguments, inputs, counted, names, simple })
-    }
-
-    /// Whether cells may be faster than masks, where there are any.
-    pub fn pays(&self, masks: bool) -> bool {
-        !self.simple || !masks || !self.keys.is_empty()
-    }
-}
-
-/// Products that masks compute as fast as cells do.
-const PRODUCTS_SIMPLE_MAX: usize = 2;
-
-/// Whether the expressions have two products of columns at most, all together, and otherwise only what moves a line
-/// over codes. Measured with four groups, masks take 0.8 of the time of cells for one product and 0.9 for two; where
-/// they leave codes, CASE for one, cells take half the time.
-fn is_simple(expressions: &[&Expr]) -> bool {
-    let mut products: Vec<Expr> = vec![];
-    let mut on_codes = true;
-    for expression in expressions {
-        expression.visit(&mut |e| match &e.kind {
-            ExprKind::Input(_) | ExprKind::Literal(_) => {}
-            ExprKind::Arithmetic { op, left, right, .. } => {
-                let both = !left.inputs().is_empty() && !right.inputs().is_empty();
-                let product = both && *op == Arithmetic::Multiply;
-                on_codes &= !both || product;
-                if product && !products.contains(e) {
-                    products.push(e.clone());
-                }
-            }
-            _ => on_codes = false,
-        });
-    }
-    on_codes && products.len() <= PRODUCTS_SIMPLE_MAX
-}
-
-fn input_of(expression: &Expr) -> Option<usize> {
-    if let ExprKind::Input(at) = expression.kind { Some(at) } else { None }
-}
 
 /// A choice of dimensions, with the program of what is computed once a cell.
 struct Compiled {
@@ -299,7 +222,7 @@ impl LocalGroups {
     /// be masks.
     pub(super) fn consume_cells(
         &mut self,
-        aggregate: &Aggregate,
+        aggregate: &Descriptor,
         batch: &Batch,
         tag: u64,
         masks: bool,
@@ -316,7 +239,7 @@ impl LocalGroups {
 
     fn add_cells(
         &mut self,
-        aggregate: &Aggregate,
+        aggregate: &Descriptor,
         arguments: &CellArguments,
         batch: &Batch,
         cells: &mut CellGroups,

@@ -257,7 +257,7 @@ impl World {
         let chosen = self.random.below(3) as usize;
         self.set_policy(chosen);
         let active_max = 1 + self.random.below(8) as usize;
-        self.foreman.admission.set_limits(&self.foreman, |limits| {
+        self.foreman.admission.set_limits(self.foreman.now(), |limits| {
             (limits.active_max, limits.memory) = (active_max, MEMORY);
         });
         let accounts = 1 + self.random.below(6) as usize;
@@ -636,8 +636,14 @@ impl World {
         }
         let nanoseconds = if half { busy.nanoseconds / 2 } else { busy.nanoseconds };
         let grown = units as i64 * segment.unit_bytes;
-        let measured =
-            Measured { rows: units, bytes: 0, nanoseconds, grown, node: Some(self.workers[worker].node) };
+        let measured = Measured {
+            rows: units,
+            bytes: 0,
+            nanoseconds,
+            charged: 0,
+            grown,
+            node: Some(self.workers[worker].node),
+        };
         busy.run.complete(busy.order, place, Some(outcome), measured);
         let held: u64 = self.queries.iter().filter_map(|q| q.query.as_ref()).map(|q| q.memory()).sum();
         if held > MEMORY && self.scenario == Scenario::Anything {

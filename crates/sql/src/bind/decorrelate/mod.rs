@@ -8,6 +8,7 @@
 //!    whatever stood above the aggregation is evaluated after the join, so a missing row is just NULLs there.
 //! 3. *Unnesting* over the domain of outer values (`unnest`), which always works and costs the outer plan twice.
 
+pub(crate) mod deferred;
 pub(crate) mod packing;
 pub(crate) mod subquery;
 pub(crate) mod unnest;
@@ -17,6 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
 use types::{Comparison, Result, Type};
 
+use crate::bind::decorrelate::deferred::Runs;
 use crate::bind::decorrelate::subquery::{Computed, Membership, Pending, PendingKind};
 use crate::bind::decorrelate::unnest::{
     Domain, free_columns, is_count, join, made_columns, null_safe, or_zero, side, split_equalities,
@@ -146,9 +148,16 @@ impl Binder<'_> {
         };
         let outer: Vec<ColumnId> = outer.into_iter().chain(number).collect();
         let input = if input.is_volatile() { self.rows_of_one_run(input)? } else { input };
-        let domain = Domain { source: &input, outer };
+        let runs = Runs::new(&self.deferred, self.next_index());
+        let domain = Domain { source: &input, outer, runs };
         let (plan, map) = domain.unnest(subquery, &mut self.columns)?;
-        let keys = domain.outer.iter().map(|o| (self.column(*o), self.column(map[o]))).collect();
+        let Domain { outer, runs, .. } = domain;
+        let (computed, deferred) = runs.into_rows();
+        self.deferred.extend(deferred);
+        for (plan, ids) in computed {
+            self.compute_unnested(plan, &ids)?;
+        }
+        let keys = outer.iter().map(|o| (self.column(*o), self.column(map[o]))).collect();
         Ok((input, plan, keys))
     }
 

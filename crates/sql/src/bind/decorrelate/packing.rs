@@ -1,11 +1,15 @@
 //! What arguments of aggregates are packed into, and the values that are made of the results: rows in the order of
 //! their keys, and the pieces of lists, maps and JSON.
+//!
+//! `AggregateArguments` is a call and what `Packed` makes of its result; `function::aggregate` and `function::window`
+//! put both in their places. `where_known` and `where_there` guard an expression against NULLs.
 
 use plan::functions::{ORDERED_ROW, ROW_VALUE};
 use plan::{AggregateCall, Expr, ExprKind, SortKey};
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::expression::coerce::cast;
+use crate::bind::expression::collation_keys;
 use crate::bind::nested::call;
 
 /// A call, and what its result is.
@@ -35,6 +39,8 @@ pub(crate) enum Packed {
     Mode(Type),
     /// The slots of a list, of which a function makes a value of the type; further results are its other arguments.
     Fold { list: Type, function: &'static str, ty: Type },
+    /// As `Fold`, of the list with each value once; of no rows it is the function of an empty list.
+    Once { list: Type, function: &'static str, ty: Type },
     /// The deviation of a mean's values, whose count is a further result: the error of the mean.
     ErrorOfMean,
     /// A logarithm.
@@ -71,6 +77,20 @@ impl Packed {
             }
             Packed::Fold { list, function, ty } => {
                 let mut arguments = vec![call("list_of_slots", vec![result], list)];
+                arguments.extend(others);
+                call(function, arguments, ty)
+            }
+            Packed::Once { list, function, ty } => {
+                let mut values = call("list_of_slots", vec![result], list);
+                if function == "list_count" {
+                    let none = Expr::literal(types::nested::encoding::list_of([], Type::Null), list);
+                    let kind = ExprKind::Function {
+                        function: plan::Function::Coalesce,
+                        arguments: vec![values, none],
+                    };
+                    values = Expr::new(kind, list);
+                }
+                let mut arguments = vec![call("list_each_once", vec![values], list)];
                 arguments.extend(others);
                 call(function, arguments, ty)
             }
@@ -188,7 +208,7 @@ pub(crate) fn ordered_row(keys: Vec<SortKey>, value: Expr) -> Expr {
     };
     let directions: String = keys.iter().map(direction).collect();
     let mut arguments = vec![Expr::literal(Value::text(&directions), Type::Text)];
-    arguments.extend(keys.into_iter().map(|key| typed_null(key.expr)));
+    arguments.extend(keys.into_iter().map(|key| collation_keys::key(typed_null(key.expr))));
     arguments.push(value);
     call(ORDERED_ROW, arguments, Type::Bytea)
 }

@@ -115,6 +115,7 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(crate) fn scalar_subquery(&mut self, query: &'a tree::Query) -> Result<Bound> {
         let span = self.query_span(query);
         let (plan, column) = self.single_column(query, span)?;
+        let plan = self.one_row(plan);
         let ty = self.binder.columns.get(column).ty;
         if free_columns(&plan).is_empty() {
             return Ok(Bound::typed(self.run_before(plan, column, ty), span));
@@ -136,7 +137,7 @@ impl<'a> ExprBinder<'_, 'a> {
         if relation.columns.len() != width {
             return Ok(None);
         }
-        let (plan, column) = (relation.plan, relation.columns[at].1);
+        let (plan, column) = (self.one_row(relation.plan), relation.columns[at].1);
         let ty = self.binder.columns.get(column).ty;
         if free_columns(&plan).is_empty() {
             return Ok(Some(Bound::typed(self.run_before(plan, column, ty), span)));
@@ -144,6 +145,14 @@ impl<'a> ExprBinder<'_, 'a> {
         let placeholder = self.binder.columns.add("subquery", ty, true);
         self.pending.push(Pending { placeholder, plan, kind: PendingKind::Scalar { column } });
         Ok(Some(Bound::typed(Expr::column(placeholder, ty), span)))
+    }
+
+    /// A subquery in the place of a value, whose first row is taken where the session has it so.
+    fn one_row(&self, plan: LogicalPlan) -> LogicalPlan {
+        match self.binder.relations.refuses_several_rows() {
+            true => plan,
+            false => LogicalPlan::Limit { input: Box::new(plan), offset: 0, count: Some(1) },
+        }
     }
 
     /// An uncorrelated scalar subquery, by its number.
@@ -279,6 +288,34 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok((relation.plan, conditions))
     }
 
+    /// Whether a condition holds for any row of a correlated subquery, NULL where that is not known: one look at its rows.
+    fn any_of_rows(&mut self, plan: LogicalPlan, condition: Expr) -> Expr {
+        let ty = Type::Boolean;
+        let holds = self.binder.columns.add("holds", ty, true);
+        let input = LogicalPlan::Project { input: Box::new(plan), expressions: vec![(holds, condition)] };
+        let any = |argument: Expr| AggregateCall {
+            function: AggregateFunction::BoolOr,
+            argument: Some(argument),
+            distinct: false,
+            filter: None,
+            ty,
+        };
+        let unknown = ExprKind::IsNull { input: Box::new(self.binder.column(holds)), negated: false };
+        let calls = [any(self.binder.column(holds)), any(Expr::new(unknown, ty))];
+        let aggregates: Vec<_> =
+            calls.into_iter().map(|call| (self.binder.columns.add("any", ty, true), call)).collect();
+        let [is_true, is_unknown] = [0, 1].map(|at| self.binder.column(aggregates[at].0));
+        let input = LogicalPlan::Aggregate { input: Box::new(input), groups: vec![], aggregates };
+        let branches = vec![(is_true, Expr::boolean(true)), (is_unknown, crate::bind::null_of(ty))];
+        let otherwise = Some(Box::new(Expr::boolean(false)));
+        let value = Expr::new(ExprKind::Case { branches, otherwise }, ty);
+        let column = self.binder.columns.add("found", ty, true);
+        let plan = LogicalPlan::Project { input: Box::new(input), expressions: vec![(column, value)] };
+        let placeholder = self.binder.columns.add("subquery", ty, true);
+        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Scalar { column } });
+        Expr::column(placeholder, ty)
+    }
+
     /// A membership anywhere in an expression.
     fn member(&mut self, left: &'a Ast, op: Comparison, query: &'a tree::Query, anti: bool) -> Result<Bound> {
         let span = self.query_span(query);
@@ -287,7 +324,12 @@ impl<'a> ExprBinder<'_, 'a> {
         let certain = !conditions.iter().any(|c| self.binder.is_ever_null(c)) || (self.positive && !anti);
         // Copies of a volatile subquery would have other rows.
         let mut rows = None;
-        if !certain && free_columns(&plan).is_empty() && self.binder.is_volatile(&plan) {
+        let volatile = !certain && self.binder.is_volatile(&plan);
+        if volatile && computed.is_empty() && !free_columns(&plan).is_empty() {
+            let found = self.any_of_rows(plan, fold::and(conditions));
+            return Ok(Bound::typed(if anti { negated(found) } else { found }, span));
+        }
+        if volatile {
             plan = self.binder.rows_of_one_run(plan)?;
             rows = Some((plan.clone(), conditions.clone()));
         }

@@ -14,6 +14,7 @@ use plan::{
 };
 use types::{Comparison, Error, Result, Type, Value};
 
+use crate::bind::decorrelate::deferred::Runs;
 use crate::bind::substitute;
 
 /// Columns that a plan uses but does not produce.
@@ -157,6 +158,8 @@ pub(crate) struct Domain<'p> {
     pub source: &'p LogicalPlan,
     /// The columns whose distinct values make up the domain.
     pub outer: Vec<ColumnId>,
+    /// What becomes of rows that were put off until the outer columns are known.
+    pub runs: Runs<'p>,
 }
 
 type Renaming = HashMap<ColumnId, ColumnId>;
@@ -180,6 +183,10 @@ impl Domain<'_> {
         if !self.concerns(&plan) {
             let (domain, map) = self.instance(columns);
             return Ok((join(domain, plan, JoinKind::Inner, vec![], None), map));
+        }
+        let put_off = self.runs.unnest(&plan, columns, |plan, columns| self.unnest(plan, columns))?;
+        if let Some(rows) = put_off {
+            return Ok(rows);
         }
         match plan {
             LogicalPlan::Filter { input, predicate } => {
@@ -226,26 +233,7 @@ impl Domain<'_> {
                 self.unnest_join(*left, *right, kind, parts, columns)
             }
             LogicalPlan::Window { input, partition, order, calls } => {
-                // Each row of the domain has partitions of its own.
-                let (input, map) = self.unnest(*input, columns)?;
-                let mut partition: Vec<Expr> =
-                    partition.into_iter().map(|e| inside(e, &map, columns)).collect();
-                partition.extend(self.outer.iter().map(|o| columns.expr(map[o])));
-                let order = order
-                    .into_iter()
-                    .map(|key| SortKey { expr: inside(key.expr.clone(), &map, columns), ..key })
-                    .collect();
-                let calls = calls
-                    .into_iter()
-                    .map(|(id, mut call)| {
-                        for expr in call.expressions_mut() {
-                            let taken = std::mem::replace(expr, Expr::boolean(false));
-                            *expr = inside(taken, &map, columns);
-                        }
-                        (id, call)
-                    })
-                    .collect();
-                Ok((LogicalPlan::Window { input: Box::new(input), partition, order, calls }, map))
+                self.unnest_window(*input, partition, order, calls, columns)
             }
             LogicalPlan::Sort { input, limit: None, .. } => self.unnest(*input, columns),
             LogicalPlan::Sort { input, keys, limit: Some(count) } => {
@@ -262,30 +250,66 @@ impl Domain<'_> {
                 }
                 other => self.first_rows(other, vec![], offset, count, columns),
             },
-            LogicalPlan::Union { inputs, columns: outputs } => {
-                let mut outputs = outputs;
-                let own: Vec<ColumnId> = self
-                    .outer
-                    .iter()
-                    .map(|id| {
-                        let info = columns.get(*id).clone();
-                        columns.add(info.name, info.ty, info.nullable)
-                    })
-                    .collect();
-                let mut unnested = Vec::with_capacity(inputs.len());
-                for (input, mut ids) in inputs {
-                    let (input, map) = self.unnest(input, columns)?;
-                    ids.extend(self.outer.iter().map(|o| map[o]));
-                    unnested.push((input, ids));
-                }
-                outputs.extend(&own);
-                let map = self.outer.iter().copied().zip(own).collect();
-                Ok((LogicalPlan::Union { inputs: unnested, columns: outputs }, map))
-            }
+            LogicalPlan::Union { inputs, columns: outputs } => self.unnest_union(inputs, outputs, columns),
             LogicalPlan::Scan { .. } | LogicalPlan::Values { .. } => {
                 Err(Error::internal("a leaf of a plan uses an outer column"))
             }
         }
+    }
+
+    /// Each row of the domain has partitions of its own.
+    fn unnest_window(
+        &self,
+        input: LogicalPlan,
+        partition: Vec<Expr>,
+        order: Vec<SortKey>,
+        calls: Vec<(ColumnId, WindowCall)>,
+        columns: &mut ColumnTable,
+    ) -> Result<(LogicalPlan, Renaming)> {
+        let (input, map) = self.unnest(input, columns)?;
+        let mut partition: Vec<Expr> = partition.into_iter().map(|e| inside(e, &map, columns)).collect();
+        partition.extend(self.outer.iter().map(|o| columns.expr(map[o])));
+        let order = order
+            .into_iter()
+            .map(|key| SortKey { expr: inside(key.expr.clone(), &map, columns), ..key })
+            .collect();
+        let calls = calls
+            .into_iter()
+            .map(|(id, mut call)| {
+                for expr in call.expressions_mut() {
+                    let taken = std::mem::replace(expr, Expr::boolean(false));
+                    *expr = inside(taken, &map, columns);
+                }
+                (id, call)
+            })
+            .collect();
+        Ok((LogicalPlan::Window { input: Box::new(input), partition, order, calls }, map))
+    }
+
+    /// Every input delivers the domain's columns, too.
+    fn unnest_union(
+        &self,
+        inputs: Vec<(LogicalPlan, Vec<ColumnId>)>,
+        mut outputs: Vec<ColumnId>,
+        columns: &mut ColumnTable,
+    ) -> Result<(LogicalPlan, Renaming)> {
+        let own: Vec<ColumnId> = self
+            .outer
+            .iter()
+            .map(|id| {
+                let info = columns.get(*id).clone();
+                columns.add(info.name, info.ty, info.nullable)
+            })
+            .collect();
+        let mut unnested = Vec::with_capacity(inputs.len());
+        for (input, mut ids) in inputs {
+            let (input, map) = self.unnest(input, columns)?;
+            ids.extend(self.outer.iter().map(|o| map[o]));
+            unnested.push((input, ids));
+        }
+        outputs.extend(&own);
+        let map = self.outer.iter().copied().zip(own).collect();
+        Ok((LogicalPlan::Union { inputs: unnested, columns: outputs }, map))
     }
 
     /// LIMIT and OFFSET: rows are numbered for each row of the domain, in the order given.
@@ -511,7 +535,7 @@ fn carry(expressions: &mut Vec<(ColumnId, Expr)>, map: &Renaming, columns: &Colu
 
 /// Whether the aggregate gives 0, not NULL, without rows.
 pub(crate) fn is_count(function: &AggregateFunction) -> bool {
-    matches!(function, AggregateFunction::Count | AggregateFunction::CountStar)
+    function.counts()
 }
 
 /// A count that is NULL for want of rows is 0.

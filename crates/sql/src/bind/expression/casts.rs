@@ -63,6 +63,7 @@ impl<'a> ExprBinder<'_, 'a> {
     /// the session's zone, as in PostgreSQL.
     pub(crate) fn in_zone(&mut self, zone: Bound, moment: Bound, what: &str, span: Span) -> Result<Bound> {
         let text = self.text();
+        let zone = zone_of_interval(zone).map_err(|e| place::at(e, text, span))?;
         if !(zone.untyped || zone.is_null() || zone.ty().is_text()) {
             let message = format!("{what} takes the name of a zone as text, not {}", zone.ty());
             let error = Error::new(SqlState::DatatypeMismatch, message)
@@ -93,6 +94,24 @@ impl<'a> ExprBinder<'_, 'a> {
         let zone = coerce::cast(zone.expr, Type::Text);
         Ok(Bound::typed(zones::at_zone(zone, moment), span))
     }
+}
+
+/// A zone that is given as its distance from Greenwich, `INTERVAL '2 hours'`, by its name; others unchanged.
+fn zone_of_interval(zone: Bound) -> Result<Bound> {
+    let Some(value) = zone.expr.as_literal().filter(|value| zone.ty().is_interval() && !value.is_null())
+    else {
+        return Ok(zone);
+    };
+    let distance = types::interval::Interval::of_kind(value, zone.ty())?;
+    if distance.months != 0 || distance.days != 0 {
+        let message = format!("interval time zone \"{distance}\" must not include months or days");
+        return Err(Error::new(SqlState::InvalidParameterValue, message));
+    }
+    let seconds = i32::try_from(distance.micros / 1_000_000).ok().filter(|s| s.abs() < 24 * 3600);
+    let seconds = seconds.ok_or_else(|| {
+        Error::new(SqlState::InvalidParameterValue, "a time zone is less than a day from Greenwich")
+    })?;
+    Ok(Bound::typed(zones::constant(types::Zone::Fixed(seconds)), zone.span))
 }
 
 /// A moment, time or interval rounded to so many digits of a second.
@@ -152,6 +171,11 @@ pub(crate) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Exp
         let zero = coerce::cast(literal::integer(0), from);
         return Ok(fold::fold(Expr::compare(Comparison::NotEqual, bound.expr, zero)));
     }
+    if let (Some(word), true) = (bound.expr.as_literal().and_then(Value::as_text), from.is_text())
+        && let Some(moment) = crate::moment::value_of(word, ty)
+    {
+        return Ok(Expr::literal(moment, ty));
+    }
     if let (Some(value), false) = (bound.expr.as_literal(), lenient) {
         match types::cast::cast_value(value, from, ty) {
             Ok(value) => return Ok(Expr::literal(value, ty)),
@@ -192,6 +216,9 @@ fn castable_plain(from: Type, to: Type) -> bool {
         || (from.is_text() && types::nested::union::member_for(from, to).is_some())
         || (from.is_bits() && to.is_integer())
         || (from.is_integer() && matches!(to, T::Bit(_)))
+        || ((from.is_wide_integer() || to.is_wide_integer()) && types::wide::is_castable(from, to))
+        || matches!((from, to), (T::Uuid, T::Bytea) | (T::Bytea, T::Uuid) | (T::TimestampNs, T::TimeNs))
+        || (matches!(from, T::Enum(_)) && (to.is_numeric() || to.is_wide_integer()))
         || (from == T::Boolean && to.is_integer())
         || (from.is_integer() && to == T::Boolean)
         || (from.is_reg() && to.is_integer())

@@ -13,8 +13,9 @@ use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use crate::bind::expression::coerce::{self, Bound};
 use crate::bind::expression::predicate::{Escape, negated, row_of};
-use crate::bind::expression::{ExprBinder, fold, literal, literal_span, operator, strip};
+use crate::bind::expression::{ExprBinder, fold, literal, literal_span, operator, strip, wide};
 use crate::bind::function::own;
+pub(crate) use crate::bind::nodes::is_connective;
 use crate::bind::refusal;
 use crate::{place, stack};
 
@@ -279,6 +280,12 @@ impl<'a> ExprBinder<'_, 'a> {
             "@" => self.apply("abs", vec![bound], span),
             "|/" => self.apply("sqrt", vec![bound], span),
             "||/" => self.apply("cbrt", vec![bound], span),
+            "~" | "+" if bound.ty().is_wide_integer() => {
+                match wide::function(symbol, std::slice::from_ref(&bound)) {
+                    Some(expr) => Ok(Bound::typed(expr, span)),
+                    None => Ok(bound),
+                }
+            }
             "~" if bound.ty().is_bits() => Ok(crate::bind::function::bits::inverted(bound)),
             "~" if bound.ty().is_integer() => {
                 match own::call(plan::functions::BITWISE_NOT, std::slice::from_ref(&bound), self.text())? {
@@ -328,11 +335,6 @@ pub(crate) fn operands<'a>(ast: &'a Ast, and: bool, out: &mut Vec<&'a Ast>) {
             _ => out.push(next),
         }
     }
-}
-
-/// Whether a chain's operators are AND or OR.
-pub(crate) fn is_connective(rest: &[(tree::Operator, Ast)]) -> bool {
-    matches!(rest.first(), Some((operator, _)) if matches!(operator.kind, OperatorKind::And | OperatorKind::Or))
 }
 
 /// A number as it is written, with or without a sign.

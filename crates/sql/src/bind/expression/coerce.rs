@@ -9,9 +9,10 @@ use syntax::Span;
 use types::cast::cast_value;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::nested::Casts;
+use types::stop::{Pace, Place};
 use types::{Comparison, Error, Physical, Result, SqlState, Type, Value, decimal};
 
-use crate::bind::expression::zones;
+use crate::bind::expression::{wide, zones};
 use crate::place;
 
 /// An expression, and what its context still has to know about it.
@@ -85,6 +86,7 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
     Some(match (a, b) {
         (T::Null, other) | (other, T::Null) => other,
         _ if a.is_integer() && b.is_integer() => a.common_integer(b)?,
+        _ if a.is_wide_integer() || b.is_wide_integer() => wide::common(a, b)?,
         // Values of `regclass` and kin are compared by their OIDs.
         _ if a.is_reg() && (b.is_reg() || b.is_oid()) || a.is_oid() && b.is_reg() => T::OID,
         _ if a.is_reg() && b.is_integer() => T::OID.common_integer(b)?,
@@ -95,6 +97,11 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
         _ if a.is_numeric() && b.is_numeric() => wider_decimal(as_decimal(a)?, as_decimal(b)?),
         (T::Char(n), T::Char(m)) => T::Char(n.max(m)),
         (T::Varchar(n), T::Varchar(m)) => T::Varchar(n.max(m)),
+        (T::Collated(_), T::Collated(_)) => return None,
+        // The text that has one decides for those that have none.
+        (T::Collated(_), o) | (o, T::Collated(_)) if o.is_text() && !o.is_json() => {
+            if matches!(a, T::Collated(_)) { a } else { b }
+        }
         (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => T::Jsonb,
         // What equals a value of it is decided by what it says, not by how that is written.
         (T::Jsonb, _) | (_, T::Jsonb) => return None,
@@ -102,6 +109,7 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
         _ if a.is_interval() && b.is_interval() => T::Interval,
         _ if a.is_bits() && b.is_bits() => T::BITS,
         (T::Time, T::TimeTz) | (T::TimeTz, T::Time) => T::TimeTz,
+        (T::Time, T::TimeNs) | (T::TimeNs, T::Time) => T::TimeNs,
         // What one type of labels has, another may lack: they meet as texts.
         (T::Enum(_), T::Enum(_)) => T::Text,
         (T::Enum(_), other) | (other, T::Enum(_)) if other.is_text() => T::Text,
@@ -152,6 +160,12 @@ pub(crate) fn cast(expr: Expr, to: Type) -> Expr {
         return expr;
     }
     match &expr.kind {
+        ExprKind::Literal(value)
+            if expr.ty.is_text()
+                && let Some(moment) = value.as_text().and_then(|word| crate::moment::value_of(word, to)) =>
+        {
+            Expr::literal(moment, to)
+        }
         ExprKind::Literal(value) => match cast_value(value, expr.ty, to) {
             Ok(value) => Expr::literal(value, to),
             Err(_) => plain_cast(expr, to),
@@ -187,9 +201,7 @@ pub(crate) fn read_literal(bound: &Bound, to: Type, text: &str) -> Result<Expr> 
     {
         return Ok(literal);
     }
-    cast_value(&value, Type::Text, to)
-        .map(|v| Expr::literal(v, to))
-        .map_err(|e| place::at(e, text, bound.span))
+    literal_value(&value, to).map(|v| Expr::literal(v, to)).map_err(|e| place::at(e, text, bound.span))
 }
 
 /// Coerces to `to` as a function argument or an operand is: untyped literals are read, NULL is typed, and types are
@@ -208,11 +220,14 @@ pub(crate) fn implicit(bound: Bound, to: Type, text: &str) -> Result<Option<Expr
     Ok((widens(from, to)).then(|| cast(bound.expr, to)))
 }
 
-/// A timestamp of another unit as TIMESTAMP, in whose unit operators and functions count; others unchanged.
+/// A timestamp of another unit as TIMESTAMP, and a TIME_NS as TIME, in whose unit operators and functions count; others unchanged.
 pub(crate) fn in_microseconds(bound: Bound) -> Bound {
-    match bound.ty().is_timestamp_of_unit() {
-        true => Bound { expr: cast(bound.expr.clone(), bound.ty().in_microseconds()), ..bound },
-        false => bound,
+    match bound.ty() {
+        Type::TimeNs => Bound { expr: cast(bound.expr.clone(), Type::Time), ..bound },
+        ty if ty.is_timestamp_of_unit() => {
+            Bound { expr: cast(bound.expr.clone(), ty.in_microseconds()), ..bound }
+        }
+        _ => bound,
     }
 }
 
@@ -231,6 +246,10 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
         _ if from == to => true,
         (_, T::Union(_)) => types::nested::castable(from, to, Casts::Implicit, &widens),
         _ if from.is_integer() && to.is_integer() => to.holds_integers_of(from),
+        (T::UHugeInt, T::BigNum) => true,
+        (_, T::UHugeInt) if from.is_integer() => matches!(from.integer_range(), Some((0.., _))),
+        (_, T::BigNum) if from.is_integer() => true,
+        _ if from.is_wide_integer() => to.is_float(),
         _ if from.is_integer() => to.is_float() || to.is_decimal(),
         _ if from.is_reg() => to.is_oid() || to == T::BigInt,
         (T::Decimal { .. }, T::Decimal { .. } | T::Real | T::Double) => true,
@@ -248,7 +267,7 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
             types::nested::castable(from, to, Casts::Implicit, &widens)
         }
         (T::Jsonb, T::Json) | (T::Json, T::Jsonb) => true,
-        (T::Time, T::TimeTz) => true,
+        (T::Time, T::TimeTz | T::TimeNs) | (T::TimeNs, T::Time) => true,
         _ if from.is_bits() => to == T::BITS,
         (T::Enum(_), to) => to.is_text() && !to.is_json(),
         // Text becomes JSON only where a cast says so: it is checked.
@@ -262,10 +281,12 @@ pub(crate) fn assignable(from: Type, to: Type) -> bool {
     widens(from, to)
         || from == T::Null
         || (from.is_numeric() && to.is_numeric())
+        || (from.is_wide_integer() && (to.is_numeric() || to.is_wide_integer()))
+        || (to.is_wide_integer() && from.is_numeric())
         || to.is_text()
         || (from.is_bits() && to.is_bits())
         // Files have none of these types, and hold them as texts.
-        || (from.is_text() && (to.is_bits() || matches!(to, T::Enum(_) | T::TimeTz)))
+        || (from.is_text() && (to.is_bits() || matches!(to, T::Enum(_) | T::TimeTz | T::TimeNs | T::HugeInt | T::UHugeInt | T::BigNum)))
         || (from.is_timestamp_of_unit() && assignable(from.in_microseconds(), to))
         || (to.is_timestamp_of_unit() && !from.is_text() && assignable(from, to.in_microseconds()))
         || (from.is_nested()
@@ -275,6 +296,7 @@ pub(crate) fn assignable(from: Type, to: Type) -> bool {
             (from, to),
             (T::Timestamp | T::TimestampTz, T::Date | T::Time | T::Timestamp)
                 | (T::TimestampTz, T::TimeTz)
+                | (T::Timestamp | T::TimestampTz, T::TimeNs)
                 | (T::TimeTz, T::Time)
                 | (T::Interval, T::IntervalYearMonth | T::IntervalDayTime)
                 | (T::Interval | T::IntervalDayTime, T::Time)
@@ -282,10 +304,18 @@ pub(crate) fn assignable(from: Type, to: Type) -> bool {
         )
 }
 
+/// The value of an untyped literal that meets type `to`; `'today'` and its like are those of the statement.
+fn literal_value(value: &Value, to: Type) -> Result<Value> {
+    match value.as_text().and_then(|word| crate::moment::value_of(word, to)) {
+        Some(moment) => Ok(moment),
+        None => types::cast::literal_value(value, to),
+    }
+}
+
 /// The value of a column of type `to`, as INSERT assigns it.
 pub(crate) fn assign(bound: Bound, to: Type, column: &str, text: &str) -> Result<Expr> {
     if let (true, Some(value)) = (bound.untyped, bound.expr.as_literal()) {
-        return cast_value(value, Type::Text, to)
+        return literal_value(value, to)
             .map(|v| Expr::literal(v, to))
             .map_err(|e| place::at(e, text, bound.span));
     }
@@ -341,24 +371,37 @@ fn fitted(expr: Expr, to: Type) -> Expr {
 fn held_literals(operands: &[Bound]) -> Option<Type> {
     let mut given = operands.iter().filter(|o| !o.untyped && o.expr.as_literal().is_none()).map(Bound::ty);
     let first = given.next()?;
-    given.try_fold(first, common_type).filter(|ty| ty.is_ranged_integer())
+    given.try_fold(first, common_type).filter(|ty| ty.is_ranged_integer() || ty.is_wide_integer())
 }
 
 /// Whether the expression is a literal of a plain integer type that `ty` has, too.
 pub(crate) fn holds_literal(ty: Type, expr: &Expr) -> bool {
+    if ty.is_wide_integer() {
+        return wide::holds_literal(ty, expr);
+    }
     let wide = ty.physical() == Physical::I128 && matches!(expr.ty, Type::Decimal { scale: 0, .. });
     let value = expr.as_literal().filter(|_| wide || expr.ty.is_plain_integer()).and_then(Value::as_i128);
     value.is_some_and(|v| Value::of_integer(v, ty).is_some())
 }
+
+/// Operands from which on a list is long, and what each costs, as `Pace` counts.
+pub(crate) const LONG_LIST: usize = 256;
+const SPENT_ON_OPERAND: usize = 64;
 
 /// Brings operands to one type; `what` names the construct in the error.
 pub(crate) fn unify(operands: Vec<Bound>, what: &str, text: &str) -> Result<(Vec<Expr>, Type)> {
     let mut common = Type::Null;
     let mut literals_fit = true;
     let held = held_literals(&operands);
+    // Lists of values may be long.
+    let mut pace = Pace::new(Place::Bind);
+    let each = if operands.len() >= LONG_LIST { SPENT_ON_OPERAND } else { 0 };
     for operand in
         operands.iter().filter(|o| !o.untyped && !held.is_some_and(|ty| holds_literal(ty, &o.expr)))
     {
+        if each > 0 {
+            pace.spend(each)?;
+        }
         let Some(next) = common_type(common, operand.ty()) else {
             return Err(place::at(
                 Error::new(
@@ -388,6 +431,9 @@ pub(crate) fn unify(operands: Vec<Bound>, what: &str, text: &str) -> Result<(Vec
     }
     let mut out = Vec::with_capacity(operands.len());
     for operand in operands {
+        if each > 0 {
+            pace.spend(each)?;
+        }
         if operand.untyped {
             out.push(if common.is_text() && common != Type::Jsonb {
                 operand.expr

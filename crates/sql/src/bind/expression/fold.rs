@@ -1,11 +1,15 @@
 //! Constants are computed while binding: one node at a time, when all its operands are literals. What fails (an
 //! overflow, a division by zero) is left as it is, to fail when and if it is evaluated.
+//!
+//! Called for each node when it is made, so that an expression is folded from its leaves without a walk. Volatile
+//! functions are never folded; `and` and `or` drop constants by three-valued logic.
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use types::datetime::{self, MICROS_PER_DAY};
+use types::nested::equality::{Equality, has_own_equality};
 use types::{Type, Value, cast, decimal};
 
-use crate::bind::expression::intervals;
+use crate::bind::expression::{collation_keys, intervals};
 
 /// The node's value as a literal, or the node unchanged.
 pub(crate) fn fold(expr: Expr) -> Expr {
@@ -23,15 +27,25 @@ fn value_of(expr: &Expr) -> Option<Value> {
             if l.is_null() || r.is_null() {
                 return Some(Value::Null);
             }
+            if !collation_keys::is_of_bytes(left.ty, right.ty) {
+                return None;
+            }
             if let (Some(l), Some(r)) = (intervals::constant(left), intervals::constant(right)) {
                 return Some(Value::Bool(op.holds(l.key().cmp(&r.key()))));
             }
-            left.ty.same_representation(right.ty).then(|| Value::Bool(op.holds(l.total_cmp(r))))
+            let equality = Equality::of(left.ty);
+            let order = || equality.value(l.clone()).total_cmp(&equality.value(r.clone()));
+            left.ty.same_representation(right.ty).then(|| Value::Bool(op.holds(order())))
         }
+        K::NotDistinct { left, right, .. } if !collation_keys::is_of_bytes(left.ty, right.ty) => None,
         K::NotDistinct { left, right, negated } => {
             let same = match (intervals::constant(left), intervals::constant(right)) {
                 (Some(l), Some(r)) => l.key() == r.key(),
-                _ => left.as_literal()? == right.as_literal()?,
+                _ => {
+                    let equality = Equality::of(left.ty);
+                    let value = |of: &Expr| Some(equality.value(of.as_literal()?.clone()));
+                    value(left)? == value(right)?
+                }
             };
             left.ty.same_representation(right.ty).then_some(Value::Bool(same != *negated))
         }
@@ -63,7 +77,9 @@ fn value_of(expr: &Expr) -> Option<Value> {
             Some(Value::Bytes(text.into()))
         }
         K::Library { name, arguments } => intervals::folded(name, arguments),
-        K::InList { input, values, has_null, negated } if input.ty != Type::Interval => {
+        K::InList { input, values, has_null, negated }
+            if !has_own_equality(input.ty) && !collation_keys::is_keyed(input.ty) =>
+        {
             let value = input.as_literal()?;
             if value.is_null() {
                 return Some(Value::Null);
@@ -137,7 +153,7 @@ fn arithmetic(op: Arithmetic, (l, lt): (&Value, Type), (r, rt): (&Value, Type), 
                 return Some(day.clone());
             }
             let days = integers(op, l.as_i128()?, r.as_i128()?)?;
-            Value::from_i128(days, ty.physical()).filter(|v| in_calendar(v))
+            Value::from_i128(days, ty.physical()).filter(in_calendar)
         }
         T::Timestamp | T::TimestampTz => {
             let (at, by, by_ty, sign) = match op {

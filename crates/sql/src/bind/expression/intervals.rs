@@ -2,26 +2,31 @@
 //!
 //! An interval that is a constant of months alone, or of days and time alone, takes the restricted kind's arithmetic,
 //! which has kernels; others are moved by a library call. Intervals are equal where their keys are
-//! (`types::interval`), and not only where their integers are: `compare_by_keys` goes over a finished plan and puts
-//! the key in place of each interval that is compared, grouped, joined or sorted by. `Binder::finish` calls it;
+//! (`types::interval`), and not only where their integers are, and so are lists, structs and maps of them:
+//! `compare_by_keys` goes over a finished plan and puts the key in place of each interval, and a value without
+//! differences in place of what holds some, where these are compared, grouped, joined or sorted by. `Binder::finish` calls it;
 //! nothing behind it makes another comparison of intervals.
 
 use plan::functions::{
-    ADD_IN_ZONE, INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_KEY, INTERVAL_MULTIPLY, INTERVAL_PART, TIME_TZ_ADD,
-    TIME_TZ_ON,
+    ADD_IN_ZONE, EQUAL_VALUE, INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_KEY, INTERVAL_MULTIPLY, INTERVAL_PART,
+    TIME_TZ_ADD, TIME_TZ_ON,
 };
 use plan::logical::ColumnTable;
-use plan::{AggregateCall, AggregateFunction, Arithmetic, Expr, ExprKind, FrameBound, Function, LogicalPlan};
+use plan::{
+    AggregateCall, AggregateFunction, Arithmetic, Expr, ExprKind, FrameBound, Function, LogicalPlan, SortKey,
+};
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, TypeKind, TypeName};
 use types::interval::Interval;
 use types::interval_text::{self, Fields, Unit};
+use types::nested::equality::{Equality, has_own_equality};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use crate::bind::decorrelate::packing::{AggregateArguments, Packed};
 use crate::bind::expression::coerce::{Bound, cast};
-use crate::bind::expression::{ExprBinder, fold, literal, literal_span, operator, zones};
-use crate::bind::function::arguments;
+pub(crate) use crate::bind::expression::interval_calls::{constant, folded};
+use crate::bind::expression::{ExprBinder, collation_keys, fold, literal, literal_span, operator, zones};
+use crate::bind::function::{arguments, composed};
 use crate::data_type;
 use crate::place::{self, Placed};
 
@@ -32,12 +37,6 @@ const KEY: Type = Type::Decimal { precision: 38, scale: 0 };
 
 fn call(name: &str, arguments: Vec<Expr>, ty: Type) -> Expr {
     fold::fold(Expr::new(ExprKind::Library { name: name.into(), arguments }, ty))
-}
-
-/// The interval of a constant.
-pub(crate) fn constant(expr: &Expr) -> Option<Interval> {
-    let value = expr.as_literal().filter(|value| expr.ty.is_interval() && !value.is_null())?;
-    Interval::of_kind(value, expr.ty).ok()
 }
 
 fn negated(interval: Expr) -> Expr {
@@ -137,33 +136,6 @@ fn moved(
     match zone {
         Some(zone) => call(ADD_IN_ZONE, vec![zone, moment, interval], ty),
         None => call(INTERVAL_ADD, vec![moment, interval], ty),
-    }
-}
-
-/// The value of a library call on constants, for the calls that are made here.
-pub(crate) fn folded(name: &str, arguments: &[Expr]) -> Option<Value> {
-    let values: Vec<&Value> = arguments.iter().map(Expr::as_literal).collect::<Option<_>>()?;
-    if ![INTERVAL_KEY, INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_MULTIPLY].contains(&name) {
-        return None;
-    }
-    if values.iter().any(|value| value.is_null()) {
-        return Some(Value::Null);
-    }
-    let first = || Interval::of_value(values[0]).ok();
-    match (name, arguments) {
-        (INTERVAL_KEY, [_]) => first().map(|i| Value::I128(i.key())),
-        (INTERVAL_ADD, [a, _]) if a.ty == Type::Interval => {
-            first()?.checked_add(Interval::of_value(values[1]).ok()?)?.value().ok()
-        }
-        (INTERVAL_ADD, [_, _]) => {
-            Interval::of_value(values[1]).ok()?.after(values[0].as_i64()?).map(Value::I64)
-        }
-        (INTERVAL_MULTIPLY, [_, _]) => first()?.scaled(values[1].as_f64()?, false)?.value().ok(),
-        (INTERVAL_DIVIDE, [_, _]) => {
-            let divisor = values[1].as_f64().filter(|by| *by != 0.0)?;
-            first()?.scaled(divisor, true)?.value().ok()
-        }
-        _ => None,
     }
 }
 
@@ -365,13 +337,14 @@ pub(crate) fn sums(
     averages: bool,
     distinct: bool,
     filter: Option<Expr>,
-    name: &str,
 ) -> Result<AggregateArguments> {
-    if distinct {
-        return Err(Error::unsupported(format!("{name}(DISTINCT interval) is not supported"))
-            .with_hint("take the distinct intervals in a subquery"));
-    }
     let interval = cast(interval, Type::Interval);
+    if distinct {
+        let of_list = if averages { "list_interval_avg" } else { "list_interval_sum" };
+        // Of equal ones the least is taken, whatever the order of the rows.
+        let by = SortKey { expr: interval.clone(), descending: false, nulls_first: false };
+        return composed::folded(of_list, interval, Type::Interval, true, filter, vec![by]);
+    }
     let aggregate = |function: AggregateFunction, argument: Expr| AggregateCall {
         function,
         argument: Some(argument),
@@ -397,9 +370,24 @@ fn key(interval: Expr) -> Expr {
 }
 
 fn take_key(expr: &mut Expr) {
-    if expr.ty == Type::Interval {
-        let interval = std::mem::replace(expr, Expr::boolean(true));
-        *expr = key(interval);
+    if is_keyed(expr.ty) {
+        let value = std::mem::replace(expr, Expr::boolean(true));
+        *expr = comparable(value);
+    }
+}
+
+/// Whether values of the type are not compared by their bytes.
+fn is_keyed(ty: Type) -> bool {
+    has_own_equality(ty) || collation_keys::is_keyed(ty)
+}
+
+/// What the comparisons of a value see that is an interval, holds some, or is a text with a collation.
+fn comparable(value: Expr) -> Expr {
+    let ty = value.ty;
+    match ty {
+        Type::Interval => key(value),
+        _ if collation_keys::is_keyed(ty) => collation_keys::key(value),
+        _ => call(EQUAL_VALUE, vec![value], ty),
     }
 }
 
@@ -419,23 +407,37 @@ pub(crate) fn keyed(expr: &mut Expr) {
     }
     match &mut expr.kind {
         ExprKind::Compare { left, right, .. } | ExprKind::NotDistinct { left, right, .. } => {
+            collation_keys::take_keys(left, right);
             take_key(left);
             take_key(right);
         }
-        ExprKind::InList { input, values, .. } if input.ty == Type::Interval => {
-            let keys = values.iter().filter_map(Value::as_i128).map(Interval::key_of);
-            let mut keys: Vec<Value> = keys.map(Value::I128).collect();
+        ExprKind::InList { input, values, .. } if is_keyed(input.ty) => {
+            let equality = Equality::of(input.ty);
+            let collation = input.ty.compared_by();
+            let mut keys: Vec<Value> = values
+                .iter()
+                .map(|value| match (input.ty, value.as_i128()) {
+                    _ if !collation.is_binary() => collation_keys::key_of(value, collation),
+                    (Type::Interval, Some(packed)) => Value::I128(Interval::key_of(packed)),
+                    _ => equality.value(value.clone()),
+                })
+                .collect();
             keys.sort();
             keys.dedup();
             *values = keys.into();
             take_key(input);
         }
         ExprKind::Function { function: Function::NullIf, arguments }
-            if arguments.iter().any(|a| a.ty == Type::Interval) =>
+            if arguments.iter().any(|a| has_own_equality(a.ty))
+                || matches!(arguments.as_slice(), [a, b] if !collation_keys::is_of_bytes(a.ty, b.ty)) =>
         {
             let mut operands = std::mem::take(arguments).into_iter();
             if let (Some(value), Some(other)) = (operands.next(), operands.next()) {
-                let equal = Expr::compare(Comparison::Equal, key(value.clone()), key(other));
+                let (mut left, mut right) = (value.clone(), other);
+                collation_keys::take_keys(&mut left, &mut right);
+                take_key(&mut left);
+                take_key(&mut right);
+                let equal = Expr::compare(Comparison::Equal, left, right);
                 let branches = vec![(equal, crate::bind::null_of(expr.ty))];
                 expr.kind = ExprKind::Case { branches, otherwise: Some(Box::new(value)) };
             }
@@ -444,8 +446,8 @@ pub(crate) fn keyed(expr: &mut Expr) {
     }
 }
 
-/// Puts keys in place of the intervals that a plan compares, groups, joins or sorts by. A group keeps its least
-/// interval.
+/// Puts keys in place of the intervals and the texts with a collation that a plan compares, groups, joins or sorts by. A
+/// group keeps its least interval, and the first of its texts.
 pub(crate) fn compare_by_keys(plan: &mut LogicalPlan, columns: &mut ColumnTable) {
     for child in plan.children_mut() {
         compare_by_keys(child, columns);
@@ -455,6 +457,7 @@ pub(crate) fn compare_by_keys(plan: &mut LogicalPlan, columns: &mut ColumnTable)
     }
     match plan {
         LogicalPlan::Join { on, .. } => on.iter_mut().for_each(|(left, right)| {
+            collation_keys::take_keys(left, right);
             take_key(left);
             take_key(right);
         }),
@@ -472,23 +475,26 @@ pub(crate) fn compare_by_keys(plan: &mut LogicalPlan, columns: &mut ColumnTable)
             }
         }
         LogicalPlan::Aggregate { groups, aggregates, .. } => {
-            for (id, expr) in groups.iter_mut().filter(|(_, expr)| expr.ty == Type::Interval) {
-                let by = columns.add("key", KEY, true);
-                let interval = std::mem::replace(expr, Expr::boolean(true));
-                *expr = key(interval.clone());
-                let least = AggregateCall {
-                    function: AggregateFunction::Min,
-                    argument: Some(interval),
-                    distinct: false,
-                    filter: None,
-                    ty: Type::Interval,
+            for (id, expr) in groups.iter_mut().filter(|(_, expr)| is_keyed(expr.ty)) {
+                let ty = expr.ty;
+                let value = std::mem::replace(expr, Expr::boolean(true));
+                *expr = comparable(value.clone());
+                let by = columns.add("key", expr.ty, true);
+                let function = match collation_keys::is_keyed(ty) {
+                    true => AggregateFunction::Arrival { last: false },
+                    false => AggregateFunction::Min,
                 };
-                aggregates.push((std::mem::replace(id, by), least));
+                let kept =
+                    AggregateCall { function, argument: Some(value), distinct: false, filter: None, ty };
+                aggregates.push((std::mem::replace(id, by), kept));
             }
             for (_, call) in aggregates {
-                if let (AggregateFunction::Count, true, Some(argument)) =
-                    (&call.function, call.distinct, &mut call.argument)
-                {
+                let by_equality = match call.function {
+                    AggregateFunction::Count => call.distinct,
+                    AggregateFunction::ApproxCountDistinct => true,
+                    _ => false,
+                };
+                if let (true, Some(argument)) = (by_equality, &mut call.argument) {
                     take_key(argument);
                 }
             }

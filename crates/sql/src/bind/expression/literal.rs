@@ -47,6 +47,11 @@ pub(crate) fn number(text: &str) -> Result<Expr> {
     {
         return Ok(Expr::literal(Value::I128(value), Type::HugeInt));
     }
+    // Above these, and with more than 38 digits, the integers of any size.
+    if text.bytes().all(|b| b.is_ascii_digit()) {
+        let of = |ty| types::cast::parse_text(&text, ty).map(|value| Expr::literal(value, ty));
+        return of(Type::UHugeInt).or_else(|_| of(Type::BigNum)).map_err(|_| out_of_range(&text));
+    }
     match text.parse::<f64>() {
         Ok(float) if float.is_finite() && text.contains(['e', 'E']) => {
             Ok(Expr::literal(Value::F64(float), Type::Double))
@@ -203,7 +208,7 @@ mod tests {
         assert_eq!(typed("1.5e-3"), (Type::Decimal { precision: 4, scale: 4 }, "0.0015".into()));
         assert_eq!(typed("1e300").0, Type::Double);
         assert_eq!(typed("0x1F"), (Type::Integer, "31".into()));
-        assert!(number(&"9".repeat(39)).is_err());
+        assert_eq!(typed(&"9".repeat(39)).0, Type::BigNum);
         assert!(number("1e999").is_err());
     }
 }

@@ -9,9 +9,12 @@ pub(crate) mod attempt;
 pub(crate) mod casts;
 pub(crate) mod chain;
 pub(crate) mod coerce;
+pub(crate) mod collation_keys;
+pub(crate) mod collations;
 pub(crate) mod date_part;
 pub(crate) mod extract;
 pub(crate) mod fold;
+mod interval_calls;
 pub(crate) mod intervals;
 pub(crate) mod literal;
 pub(crate) mod operator;
@@ -19,6 +22,8 @@ pub(crate) mod predicate;
 pub(crate) mod regex;
 pub(crate) mod reserved;
 pub(crate) mod rows;
+mod similar;
+pub(crate) mod wide;
 pub(crate) mod zones;
 
 use std::rc::Rc;
@@ -35,6 +40,7 @@ use crate::bind::expression::reserved::reserved;
 use crate::bind::function::aggregate::Aggregates;
 use crate::bind::function::window::Windows;
 use crate::bind::nested::paths;
+pub(crate) use crate::bind::nodes::{is_text_literal, set_query, strip, subquery_of, unbracketed};
 use crate::bind::scope::Scope;
 use crate::bind::{Binder, folded, query, refusal};
 use crate::data_type;
@@ -211,7 +217,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             AstKind::Columns(call) => self.columns_call(call, span),
             AstKind::Nested(inner) => self.bind(inner),
             AstKind::Prefix(operator, operand) => self.prefix(operator, operand),
-            AstKind::Chain(first, rest) => self.chain(ast, first, rest),
+            AstKind::Chain(first, rest) => self.chain(ast, first, rest).map(collations::inherited),
             AstKind::Cast(call) => self.cast_call(call),
             AstKind::Collate(inner, collation) => self.collate(inner, collation),
             AstKind::AtTimeZone(moment, Some(zone)) => self.at_time_zone(moment, zone),
@@ -226,8 +232,8 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             AstKind::Subquery(query) => self.scalar_subquery(unbracketed(query)),
             AstKind::ArrayOf(query) => self.array_of_query(query),
             AstKind::Case(case) => self.case(case, span),
-            AstKind::Call(call) => self.function(call, span),
-            AstKind::Special(call) => self.special(call, span),
+            AstKind::Call(call) => self.function(call, span).map(collations::inherited),
+            AstKind::Special(call) => self.special(call, span).map(collations::inherited),
             AstKind::List { array: _, elements } => self.list_literal(elements),
             AstKind::Comprehension(made) => self.comprehension(made, span),
             AstKind::Struct(fields) => self.struct_literal(fields),
@@ -237,9 +243,8 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 Err(refusal::empty_brackets(self.text(), span))
             }
             AstKind::Row { row: false, elements } => self.row(elements),
-            AstKind::Index(..) | AstKind::Slice(_) | AstKind::Field(..) | AstKind::Method(..) => {
-                self.access(ast)
-            }
+            AstKind::Method(of, call) => self.method(of, call, span),
+            AstKind::Index(..) | AstKind::Slice(_) | AstKind::Field(..) => self.access(ast),
             AstKind::Lambda(_) => Err(self.unsupported_expression(ast)),
             AstKind::Default => {
                 let word = tree::Name { text: span.of(self.text()).into(), quoted: false, span };
@@ -505,16 +510,26 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         self.cast(bound, to, *style == tree::CastStyle::TryCast)
     }
 
-    fn collate(&mut self, inner: &'a Ast, collation: &tree::Path) -> Result<Bound> {
-        let name = collation.to_string();
-        let plain = collation.last().map(|last| last.text.to_lowercase()).unwrap_or_default();
-        let of_catalog = matches!(collation.names.as_slice(), [_])
-            || matches!(collation.names.as_slice(), [schema, _] if folded(schema) == crate::PG_CATALOG);
-        if !of_catalog || !matches!(plain.as_str(), "c" | "posix" | "ucs_basic" | "default") {
-            return Err(Error::unsupported(format!("collation {name} is not supported"))
-                .with_hint("text is ordered by its bytes, which is collation \"C\""));
+    /// `text COLLATE name`.
+    pub(crate) fn collate(&mut self, inner: &'a Ast, path: &tree::Path) -> Result<Bound> {
+        let text = self.text();
+        let collation = collations::named(path).placed(text, path.span())?;
+        let bound = self.bind(inner)?;
+        // There is nothing else that it could be compared by.
+        let otherwise = bound.ty().compared_by();
+        if collation.is_binary() && otherwise.is_binary() {
+            return Ok(bound);
         }
-        self.bind(inner)
+        let ty = bound.ty();
+        let is_plain =
+            matches!(ty, Type::Null | Type::Text | Type::Collated(_) | Type::Varchar(_) | Type::Char(_));
+        if !is_plain {
+            let message = format!("collations are not supported by type {ty}");
+            let error =
+                Error::new(SqlState::DatatypeMismatch, message).with_hint("only text has a collation");
+            return Err(place::at(error, text, path.span()));
+        }
+        Ok(Bound { expr: collations::with(bound.expr, collation), untyped: false, ..bound })
     }
 
     fn case(&mut self, case: &'a tree::Case, at: Span) -> Result<Bound> {
@@ -569,47 +584,6 @@ fn qualified(names: &[Name]) -> Option<(Option<&Name>, Option<&Name>, &Name)> {
         [name] => Some((None, None, name)),
         [table, name] => Some((None, Some(table), name)),
         [schema, table, name] => Some((Some(schema), Some(table), name)),
-        _ => None,
-    }
-}
-
-/// The expression without brackets around it.
-pub(crate) fn strip(mut ast: &Ast) -> &Ast {
-    while let AstKind::Nested(inner) = &ast.kind {
-        ast = inner;
-    }
-    ast
-}
-
-/// The query inside of brackets that are a query's own.
-pub(crate) fn unbracketed(mut query: &tree::Query) -> &tree::Query {
-    while let Some(inner) = query::bracketed(query) {
-        query = inner;
-    }
-    query
-}
-
-/// The subquery that an expression is, behind all brackets.
-pub(crate) fn subquery_of(ast: &Ast) -> Option<&tree::Query> {
-    match &strip(ast).kind {
-        AstKind::Subquery(query) => Some(unbracketed(query)),
-        _ => None,
-    }
-}
-
-/// The query behind ANY or ALL, where it is one.
-pub(crate) fn set_query(set: &tree::InSet) -> Option<&tree::Query> {
-    match set {
-        tree::InSet::Query(query) => Some(unbracketed(query)),
-        tree::InSet::Expr(list) => subquery_of(list),
-        tree::InSet::List(_) => None,
-    }
-}
-
-/// What a text in quotes says.
-pub(crate) fn is_text_literal(ast: &Ast) -> Option<&str> {
-    match &ast.kind {
-        AstKind::Literal(tree::Literal::Text(text)) => Some(text),
         _ => None,
     }
 }

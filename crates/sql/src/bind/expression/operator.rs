@@ -1,5 +1,9 @@
 //! Operators: which operand types they take, what they give, and the casts in between.
 //! `docs/decisions/types.md` has the same as a table, compared with PostgreSQL.
+//!
+//! Called by `chain` for each operator of a chain, by functions that are operators under a name, and by `predicate`.
+//! A literal without a type takes the other side's. An operator that does not exist is SQLSTATE 42883 with both
+//! types.
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use syntax::Span;
@@ -10,7 +14,7 @@ use types::{Comparison, Error, Result, SqlState, Type, Value, decimal};
 use crate::bind::expression::coerce::{
     Bound, as_decimal, cast, common_type, digits_needed, in_microseconds, labels_as_text, read_literal,
 };
-use crate::bind::expression::{fold, intervals, zones};
+use crate::bind::expression::{collation_keys, fold, intervals, wide, zones};
 use crate::place;
 
 /// Digits after the point of a decimal quotient, as PostgreSQL gives quotients between 1 and 10,000.
@@ -109,7 +113,9 @@ fn aligned(
     text: &str,
     span: Span,
 ) -> Result<(Comparison, Expr, Expr)> {
+    let (left, right) = wide::with_literals(left, right);
     let (lt, rt) = (left.ty, right.ty);
+    collation_keys::check_meeting(lt, rt, text, span)?;
     if lt.same_representation(rt) {
         return Ok((op, trimmed(left, rt), trimmed(right, lt)));
     }
@@ -226,7 +232,14 @@ pub(crate) fn arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) 
     if lt == Type::Null || rt == Type::Null {
         return null_operand(op, left, right, text, span);
     }
-    if lt.is_numeric() && rt.is_numeric() {
+    if let Some(whole) = wide::arithmetic(op, &left, &right) {
+        return Ok(whole);
+    }
+    let (left, right) = match wide::common(lt, rt) {
+        Some(common) => (cast(left, common), cast(right, common)),
+        None => (left, right),
+    };
+    if left.ty.is_numeric() && right.ty.is_numeric() {
         return numeric(op, left, right).map_err(|e| place::at(e, text, span));
     }
     datetime(op, left, right).ok_or_else(|| undefined(op.symbol(), lt, rt, text, span))
@@ -253,7 +266,7 @@ fn settle_arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) -> R
 fn null_operand(op: Arithmetic, left: Expr, right: Expr, text: &str, span: Span) -> Result<Expr> {
     let other = if left.ty == Type::Null { right.ty } else { left.ty };
     let ty = match other {
-        t if t.is_numeric() || t.is_interval() => t,
+        t if t.is_numeric() || t.is_wide_integer() || t.is_interval() => t,
         Type::Date if op == Arithmetic::Subtract => Type::Integer,
         Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time | Type::TimeTz => other,
         _ => return Err(undefined(op.symbol(), left.ty, right.ty, text, span)),
@@ -387,6 +400,9 @@ fn narrow(days: Expr) -> Expr {
 /// Unary minus on a number or an interval.
 pub(crate) fn negate(operand: Bound, text: &str) -> Result<Expr> {
     let ty = operand.ty();
+    if ty.is_wide_integer() {
+        return Ok(wide::negated(operand.expr));
+    }
     if operand.untyped || !(ty.is_numeric() || ty.is_interval() || ty == Type::Null) {
         return Err(place::at(
             Error::new(SqlState::UndefinedFunction, format!("operator does not exist: - {ty}")),

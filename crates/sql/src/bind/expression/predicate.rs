@@ -6,13 +6,16 @@
 
 use std::sync::Arc;
 
-use plan::{Expr, ExprKind};
+use plan::{ColumnId, Expr, ExprKind};
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
+use types::stop::{Pace, Place};
 use types::{Comparison, Error, LikePattern, Result, SqlState, Type, Value};
 
-use crate::bind::expression::coerce::{self, Bound};
-use crate::bind::expression::{ExprBinder, fold, operator, strip};
+use crate::bind::expression::coerce::{self, Bound, LONG_LIST};
+use crate::bind::expression::{ExprBinder, collations, fold, operator, strip};
+use crate::bind::function::arguments::is_plain;
+use crate::bind::nested::paths::names_of;
 use crate::bind::refusal;
 use crate::place;
 
@@ -30,6 +33,12 @@ pub(crate) enum Escape<'e> {
 /// The fields of `(a, b)` and of `ROW(a, b)`; `None` of anything else.
 pub(crate) fn row_of(ast: &Ast) -> Option<Vec<&Ast>> {
     match &strip(ast).kind {
+        // A table's columns among them are known only once they are bound.
+        AstKind::Row { elements, .. }
+            if elements.iter().any(|e| matches!(&e.kind, AstKind::Star(star) if star.of.is_some())) =>
+        {
+            None
+        }
         AstKind::Row { row, elements } if *row || !elements.is_empty() => {
             Some(elements.iter().filter(|element| !matches!(element.kind, AstKind::Star(_))).collect())
         }
@@ -134,6 +143,7 @@ impl<'a> ExprBinder<'_, 'a> {
             _ => {}
         }
         let (input, pattern) = (self.bind(expr)?, self.bind(pattern)?);
+        let (input, pattern) = collations::folded_pair(input, pattern);
         match kind {
             tree::LikeKind::SimilarTo => self.similar_to(input, pattern, escape, *negated),
             tree::LikeKind::RLike => self.regular_expression(input, pattern, *negated, false),
@@ -158,6 +168,23 @@ impl<'a> ExprBinder<'_, 'a> {
     fn is_null(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
         if let Some(items) = row_of(operand) {
             return self.is_row_null(&items, negated);
+        }
+        // The row of a table likewise.
+        let starred = match &strip(operand).kind {
+            AstKind::Star(star) if is_plain(star) => star.of.as_ref().and_then(tree::Path::single),
+            _ => None,
+        };
+        let named = names_of(strip(operand)).and_then(|names| names.first().filter(|_| names.len() == 1));
+        if let Some(name) = starred.or(named)
+            && (starred.is_some() || self.column(std::slice::from_ref(name))?.is_none())
+            && let Some(columns) = self.columns_of_row(name)
+        {
+            let of = |(_, id): &(String, ColumnId)| {
+                let input = Box::new(self.binder.column(*id));
+                fold::fold(Expr::new(ExprKind::IsNull { input, negated }, Type::Boolean))
+            };
+            let parts: Vec<Expr> = columns.iter().map(of).collect();
+            return Ok(Bound::typed(fold::and(parts), name.span));
         }
         let bound = self.bind(operand)?;
         let span = bound.span;
@@ -351,12 +378,19 @@ pub(crate) fn negated(expr: Expr) -> Expr {
     }
 }
 
+/// What an item of an IN list costs, as `Pace` counts.
+const SPENT_ON_ITEM: usize = 1024;
+
 /// `x IN (a, b, ...)`: a sorted set of literals, or a disjunction when an item is not a literal.
 fn in_list(operand: Bound, items: Vec<Bound>, negated: bool, text: &str) -> Result<Expr> {
     let span = operand.span;
+    let (long, mut pace) = (items.len() >= LONG_LIST, Pace::new(Place::Bind));
     if items.iter().any(|i| i.expr.as_literal().is_none()) || operand.expr.as_literal().is_some() {
         let mut parts = Vec::with_capacity(items.len());
         for item in items {
+            if long {
+                pace.spend(SPENT_ON_ITEM)?;
+            }
             parts.push(operator::comparison(Comparison::Equal, operand.clone(), item, text)?);
         }
         let found = fold::or(parts);
@@ -367,6 +401,9 @@ fn in_list(operand: Bound, items: Vec<Bound>, negated: bool, text: &str) -> Resu
     let mut input: Option<Expr> = None;
     let mut wide: Vec<Expr> = Vec::new();
     for item in items {
+        if long {
+            pace.spend(SPENT_ON_ITEM)?;
+        }
         if item.is_null() {
             has_null = true;
             continue;

@@ -1,5 +1,8 @@
 //! Rows compared as a whole, also with those of subqueries; patterns compared with ANY and ALL; OVERLAPS; ARRAY of a
 //! query. What can be said in SQL is bound as a text over its operands, like a macro.
+//!
+//! Rows of different lengths are errors. A comparison is decided by the first pair that differs, NULL where that is
+//! unknown. Called by `chain` and `predicate`, and for subqueries by `decorrelate::subquery`.
 
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Function, LogicalPlan, SortKey};
 use syntax::Span;
@@ -308,7 +311,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let (slot, packed) = piece("list", value, None)?;
         let ordered = !keys.is_empty();
         let argument = if ordered { ordered_row(keys, slot) } else { slot };
-        let function = AggregateFunction::StringAgg { delimiter: "".into(), ordered };
+        let function = AggregateFunction::StringAgg { delimiter: "".into(), ordered, most: None };
         let ty = argument.ty;
         let call = AggregateCall { function, argument: Some(argument), distinct: false, filter: None, ty };
         let gathered = self.binder.columns.add("array", ty, true);

@@ -90,6 +90,43 @@ fn taken_apart(
     }
 }
 
+/// The columns of both sides, and of which side rows without a partner stay.
+#[derive(Clone, Copy)]
+struct Sides<'a> {
+    left: &'a [ColumnId],
+    right: &'a [ColumnId],
+    keeps_left: bool,
+    keeps_right: bool,
+}
+
+/// What the windows of an ASOF join go by.
+struct Groups {
+    partition: Vec<Expr>,
+    order: Vec<SortKey>,
+    /// Which side a row is of.
+    side: Expr,
+}
+
+fn tag(value: i32) -> Expr {
+    Expr::literal(Value::I32(value), Type::Integer)
+}
+
+fn there(expr: &Expr) -> Expr {
+    let kind = ExprKind::IsNull { input: Box::new(expr.clone()), negated: true };
+    Expr::new(kind, Type::Boolean)
+}
+
+/// A window call over the rows up to the current one.
+fn asof_call(function: WindowFunction, argument: Expr, filter: Option<Expr>, ty: Type) -> WindowCall {
+    let frame = Frame {
+        unit: FrameUnit::Rows,
+        start: FrameBound::Unbounded,
+        end: FrameBound::CurrentRow,
+        ..Frame::standard()
+    };
+    WindowCall { function, arguments: vec![argument], filter, ignore_nulls: false, frame, peers: 2, ty }
+}
+
 impl Binder<'_> {
     /// The join as a plan, and the columns of either side under their new ids.
     pub(crate) fn asof_join(
@@ -116,14 +153,9 @@ impl Binder<'_> {
         let (by_left, by_right) = common(nearest.order);
         // A left row for which the conditions do not hold has no place in the order.
         shared.push((where_there(nearest.of_left, by_left), by_right));
-        let tag = |value: i32| Expr::literal(Value::I32(value), Type::Integer);
         shared.push((tag(1), tag(0)));
 
         // A right row without a key or an order value is near to nothing.
-        let there = |e: &Expr| {
-            let kind = ExprKind::IsNull { input: Box::new(e.clone()), negated: true };
-            Expr::new(kind, Type::Boolean)
-        };
         let mut near: Vec<Expr> = shared[..=keys].iter().map(|(_, r)| there(r)).collect();
         near.extend(nearest.of_right);
         let right = match keeps_right {
@@ -136,6 +168,63 @@ impl Binder<'_> {
             false => filtered(right, near),
         };
 
+        let (plan, united) = self.asof_union((left, &left_ids), (right, &right_ids), shared);
+
+        let (rows, behind) = united.split_at(left_ids.len() + right_ids.len());
+        let (partition, rest) = behind.split_at(keys);
+        let (by, side) = (self.column(rest[0]), self.column(rest[1]));
+        let partition: Vec<Expr> = partition.iter().map(|id| self.column(*id)).collect();
+        let backwards = matches!(nearest.op, Comparison::Less | Comparison::LessOrEqual);
+        let strict = matches!(nearest.op, Comparison::Less | Comparison::Greater);
+        let order = vec![
+            SortKey { expr: by.clone(), descending: backwards, nulls_first: false },
+            SortKey { expr: side.clone(), descending: strict, nulls_first: false },
+        ];
+        let mut is_right = Expr::compare(Comparison::Equal, side.clone(), tag(0));
+        let is_near = rest.get(2).map(|id| self.column(*id));
+        if let Some(is_near) = &is_near {
+            is_right = Expr::and(vec![is_right, is_near.clone()]);
+        }
+        let is_left = Expr::compare(Comparison::Equal, side.clone(), tag(1));
+        let ordered = there(&by);
+        let groups = Groups { partition, order, side: side.clone() };
+        let (plan, met) = self.numbered_by_right(plan, &groups, is_right);
+        let left_in_order = keeps_right.then(|| Expr::and(vec![is_left.clone(), ordered.clone()]));
+        let (plan, firsts, lefts) =
+            self.firsts_of_groups(plan, groups, met, &rows[left_ids.len()..], left_in_order);
+        let none = || Expr::literal(Value::I64(0), Type::BigInt);
+        let has_met = Expr::compare(Comparison::Greater, self.column(met), none());
+        let matched = Expr::and(vec![has_met, ordered]);
+        let mut kept = match kind {
+            JoinKind::Left | JoinKind::Full => is_left.clone(),
+            JoinKind::LeftAnti => {
+                Expr::and(vec![is_left.clone(), crate::bind::expression::predicate::negated(matched.clone())])
+            }
+            _ => Expr::and(vec![is_left.clone(), matched.clone()]),
+        };
+        if let (Some(lefts), Some(is_near)) = (lefts, is_near) {
+            let alone = Expr::compare(Comparison::Equal, self.column(lefts), none());
+            let alone = crate::bind::expression::fold::or(vec![
+                crate::bind::expression::predicate::negated(is_near),
+                alone,
+            ]);
+            let is_right = Expr::compare(Comparison::Equal, side, tag(0));
+            kept = crate::bind::expression::fold::or(vec![kept, Expr::and(vec![is_right, alone])]);
+        }
+        let plan = filtered(plan, vec![kept]);
+
+        let sides = Sides { left: &left_ids, right: &right_ids, keeps_left, keeps_right };
+        let (expressions, renamed) = self.asof_columns(sides, rows, &firsts, &is_left, &matched);
+        Ok((LogicalPlan::Project { input: Box::new(plan), expressions }, renamed))
+    }
+
+    /// Both sides as one relation: the left side's columns, the right one's, and `shared`, which both have.
+    fn asof_union(
+        &mut self,
+        (left, left_ids): (LogicalPlan, &[ColumnId]),
+        (right, right_ids): (LogicalPlan, &[ColumnId]),
+        shared: Vec<(Expr, Expr)>,
+    ) -> (LogicalPlan, Vec<ColumnId>) {
         let null = |binder: &Self, id: &ColumnId| Expr::literal(Value::Null, binder.columns.get(*id).ty);
         let own = |binder: &Self, id: &ColumnId| binder.column(*id);
         let mut of_left: Vec<Expr> = left_ids.iter().map(|id| own(self, id)).collect();
@@ -158,38 +247,18 @@ impl Binder<'_> {
             inputs.push((LogicalPlan::Project { input: Box::new(plan), expressions: named }, ids));
         }
         let plan = LogicalPlan::Union { inputs, columns: united.clone() };
+        (plan, united)
+    }
 
-        let (rows, behind) = united.split_at(left_ids.len() + right_ids.len());
-        let (partition, rest) = behind.split_at(keys);
-        let (by, side) = (self.column(rest[0]), self.column(rest[1]));
-        let partition: Vec<Expr> = partition.iter().map(|id| self.column(*id)).collect();
-        let backwards = matches!(nearest.op, Comparison::Less | Comparison::LessOrEqual);
-        let strict = matches!(nearest.op, Comparison::Less | Comparison::Greater);
-        let order = vec![
-            SortKey { expr: by.clone(), descending: backwards, nulls_first: false },
-            SortKey { expr: side.clone(), descending: strict, nulls_first: false },
-        ];
-        let frame = Frame {
-            unit: FrameUnit::Rows,
-            start: FrameBound::Unbounded,
-            end: FrameBound::CurrentRow,
-            ..Frame::standard()
-        };
-        let call = |function: WindowFunction, argument: Expr, filter: Option<Expr>, ty: Type| WindowCall {
-            function,
-            arguments: vec![argument],
-            filter,
-            ignore_nulls: false,
-            frame: frame.clone(),
-            peers: 2,
-            ty,
-        };
-        let mut is_right = Expr::compare(Comparison::Equal, side.clone(), tag(0));
-        let is_near = rest.get(2).map(|id| self.column(*id));
-        if let Some(is_near) = &is_near {
-            is_right = Expr::and(vec![is_right, is_near.clone()]);
-        }
-        let counted = call(
+    /// Rows with the number of right rows so far, by which each right row begins a group.
+    fn numbered_by_right(
+        &mut self,
+        plan: LogicalPlan,
+        groups: &Groups,
+        is_right: Expr,
+    ) -> (LogicalPlan, ColumnId) {
+        let Groups { partition, order, side } = groups;
+        let counted = asof_call(
             WindowFunction::Aggregate(AggregateFunction::Count),
             side.clone(),
             Some(is_right),
@@ -202,23 +271,34 @@ impl Binder<'_> {
             order: order.clone(),
             calls: vec![(met, counted)],
         };
+        (plan, met)
+    }
+
+    /// The right side's columns in the first row of each group, and how many left rows the group has for which
+    /// `left_in_order` holds.
+    fn firsts_of_groups(
+        &mut self,
+        plan: LogicalPlan,
+        groups: Groups,
+        met: ColumnId,
+        right: &[ColumnId],
+        left_in_order: Option<Expr>,
+    ) -> (LogicalPlan, Vec<ColumnId>, Option<ColumnId>) {
+        let Groups { partition, order, side } = groups;
         let mut finer = partition;
         finer.push(self.column(met));
-        let mut calls = Vec::with_capacity(right_ids.len());
-        for id in &rows[left_ids.len()..] {
+        let mut calls = Vec::with_capacity(right.len());
+        for id in right {
             let column = self.column(*id);
             let ty = column.ty;
             let first = self.columns.add("asof", ty, true);
-            calls.push((first, call(WindowFunction::FirstValue, column, None, ty)));
+            calls.push((first, asof_call(WindowFunction::FirstValue, column, None, ty)));
         }
         let firsts: Vec<ColumnId> = calls.iter().map(|(id, _)| *id).collect();
-        let is_left = Expr::compare(Comparison::Equal, side.clone(), tag(1));
-        let ordered = there(&by);
         let mut lefts = None;
-        if keeps_right {
+        if let Some(filter) = left_in_order {
             let function = WindowFunction::Aggregate(AggregateFunction::Count);
-            let filter = Expr::and(vec![is_left.clone(), ordered.clone()]);
-            let counted = call(function, side.clone(), Some(filter), Type::BigInt);
+            let counted = asof_call(function, side, Some(filter), Type::BigInt);
             let id = self.columns.add("asof", Type::BigInt, false);
             calls.push((id, WindowCall { frame: Frame::whole(), ..counted }));
             lefts = Some(id);
@@ -228,31 +308,24 @@ impl Binder<'_> {
         } else {
             LogicalPlan::Window { input: Box::new(plan), partition: finer, order, calls }
         };
-        let none = || Expr::literal(Value::I64(0), Type::BigInt);
-        let has_met = Expr::compare(Comparison::Greater, self.column(met), none());
-        let matched = Expr::and(vec![has_met, ordered]);
-        let mut kept = match kind {
-            JoinKind::Left | JoinKind::Full => is_left.clone(),
-            JoinKind::LeftAnti => {
-                Expr::and(vec![is_left.clone(), crate::bind::expression::predicate::negated(matched.clone())])
-            }
-            _ => Expr::and(vec![is_left.clone(), matched.clone()]),
-        };
-        if let (Some(lefts), Some(is_near)) = (lefts, is_near) {
-            let alone = Expr::compare(Comparison::Equal, self.column(lefts), none());
-            let alone = crate::bind::expression::fold::or(vec![
-                crate::bind::expression::predicate::negated(is_near),
-                alone,
-            ]);
-            let is_right = Expr::compare(Comparison::Equal, side, tag(0));
-            kept = crate::bind::expression::fold::or(vec![kept, Expr::and(vec![is_right, alone])]);
-        }
-        let plan = filtered(plan, vec![kept]);
+        (plan, firsts, lefts)
+    }
 
+    /// The columns of the join under new ids, of the columns that the windows are over (`rows`) and of those that they
+    /// found (`firsts`).
+    fn asof_columns(
+        &mut self,
+        sides: Sides<'_>,
+        rows: &[ColumnId],
+        firsts: &[ColumnId],
+        is_left: &Expr,
+        matched: &Expr,
+    ) -> (Vec<(ColumnId, Expr)>, HashMap<ColumnId, ColumnId>) {
+        let Sides { left: left_ids, right: right_ids, keeps_left, keeps_right } = sides;
         let mut renamed = HashMap::with_capacity(rows.len());
         let mut expressions = Vec::with_capacity(rows.len());
-        let found = rows[..left_ids.len()].iter().chain(&firsts);
-        for (at, (old, now)) in left_ids.iter().chain(&right_ids).zip(found).enumerate() {
+        let found = rows[..left_ids.len()].iter().chain(firsts);
+        for (at, (old, now)) in left_ids.iter().chain(right_ids).zip(found).enumerate() {
             let of_right = at >= left_ids.len();
             let known = self.columns.get(*old);
             let unmatched = if of_right { keeps_left } else { keeps_right };
@@ -275,6 +348,6 @@ impl Binder<'_> {
             expressions.push((id, value));
             renamed.insert(*old, id);
         }
-        Ok((LogicalPlan::Project { input: Box::new(plan), expressions }, renamed))
+        (expressions, renamed)
     }
 }

@@ -107,12 +107,7 @@ impl<'a> Binder<'a> {
                             None => {
                                 self.go_back(before);
                                 let plan = self.join_by_pairs(left, right_plan, kind, condition, &scope)?;
-                                if matches!(kind, JoinKind::Left | JoinKind::Full) {
-                                    self.make_nullable(&right_entries);
-                                }
-                                if matches!(kind, JoinKind::Right | JoinKind::Full) {
-                                    self.make_nullable(&entries);
-                                }
+                                self.make_optional(kind, &entries, &right_entries);
                                 entries.extend(if semi { vec![] } else { right_entries });
                                 return Ok((plan, entries));
                             }
@@ -127,32 +122,15 @@ impl<'a> Binder<'a> {
                 self.using(&mut entries, &mut right_entries, &wanted)?
             }
             JoinCondition::None if join.kind == Written::Cross => (vec![], vec![]),
-            JoinCondition::None => {
-                return Err(Error::new(SqlState::SyntaxError, "a join needs a condition")
-                    .with_hint("write ON or USING, or CROSS JOIN for every pair of rows"));
-            }
+            JoinCondition::None => return Err(without_condition()),
         };
-        if lateral
-            && matches!(kind, JoinKind::Right | JoinKind::Full)
-            && !free_columns(&right_plan).is_empty()
-        {
-            return Err(Error::new(
-                SqlState::InvalidColumnReference,
-                "LATERAL cannot refer to the left side of a RIGHT or FULL join",
-            ));
+        if lateral && !free_columns(&right_plan).is_empty() {
+            check_lateral(kind, asof)?;
         }
         if asof {
-            if lateral && !free_columns(&right_plan).is_empty() {
-                return Err(Error::unsupported("LATERAL in an ASOF join is not supported"));
-            }
             return self.bind_asof(left, right_plan, entries, right_entries, (conditions, merged), kind);
         }
-        if matches!(kind, JoinKind::Left | JoinKind::Full) {
-            self.make_nullable(&right_entries);
-        }
-        if matches!(kind, JoinKind::Right | JoinKind::Full) {
-            self.make_nullable(&entries);
-        }
+        self.make_optional(kind, &entries, &right_entries);
         let mut plan = if lateral {
             self.attach_lateral(left, right_plan, conditions, kind)?
         } else {
@@ -165,6 +143,16 @@ impl<'a> Binder<'a> {
         all.append(&mut entries);
         all.append(&mut right_entries);
         Ok((plan, all))
+    }
+
+    /// The columns of a side that may have no partner may be NULL.
+    fn make_optional(&mut self, kind: JoinKind, left: &[Entry], right: &[Entry]) {
+        if matches!(kind, JoinKind::Left | JoinKind::Full) {
+            self.make_nullable(right);
+        }
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            self.make_nullable(left);
+        }
     }
 
     /// The condition of an outer, semi, anti or ASOF join with subqueries in it: each is computed with the rows of
@@ -440,4 +428,23 @@ impl<'a> Binder<'a> {
         }
         entries
     }
+}
+
+fn without_condition() -> Error {
+    Error::new(SqlState::SyntaxError, "a join needs a condition")
+        .with_hint("write ON or USING, or CROSS JOIN for every pair of rows")
+}
+
+/// An error where the right side may not use columns of the left one.
+fn check_lateral(kind: JoinKind, asof: bool) -> Result<()> {
+    if matches!(kind, JoinKind::Right | JoinKind::Full) {
+        return Err(Error::new(
+            SqlState::InvalidColumnReference,
+            "LATERAL cannot refer to the left side of a RIGHT or FULL join",
+        ));
+    }
+    if asof {
+        return Err(Error::unsupported("LATERAL in an ASOF join is not supported"));
+    }
+    Ok(())
 }

@@ -7,10 +7,12 @@
 //! change rows.
 
 pub(crate) mod asof;
+mod histograms;
 pub(crate) mod join;
 pub(crate) mod pivot;
 pub(crate) mod pivot_statement;
 pub(crate) mod sample;
+pub(crate) mod sample_rows;
 pub(crate) mod series;
 pub(crate) mod set_returning;
 pub(crate) mod table_functions;
@@ -29,6 +31,7 @@ use types::{Error, Result, SqlState, Type};
 
 use crate::RelationInfo;
 use crate::bind::expression::reserved::reserved;
+use crate::bind::query::recursion::{Recursive, is_recurring};
 use crate::bind::query::values::opening;
 use crate::bind::refusal::unsupported;
 use crate::bind::scope::{Entry, Scope, nearest};
@@ -408,6 +411,12 @@ impl<'a> Binder<'a> {
     /// A table or a common table expression, and the name it goes by without an alias.
     pub(crate) fn named_table(&mut self, name: &tree::Path) -> Result<(Relation, String)> {
         let span = name.span();
+        if let Some(at) = self.ctes.iter().rposition(|cte| is_recurring(name, &cte.name))
+            && let Some(rows) = self.ctes[at].recursion.as_ref().and_then(Recursive::recurring)
+        {
+            let rows = rows.clone();
+            return Ok((self.read_rows(&rows), self.ctes[at].name.clone()));
+        }
         let names: Vec<Name> = name.names.iter().map(Name::of).collect();
         let (schema, table) = self.placed(&names).map_err(|e| self.error_at(e, span))?;
         let (schema, table) = (schema.as_ref(), &table);

@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
+use plan::{AggregateCall, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, PivotValues, TablePivotKind};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
@@ -139,17 +139,12 @@ impl<'a> Binder<'a> {
                 Some(alias) => folded(alias),
                 None => constant.display(bound.ty()),
             };
-            let is_value = if constant.is_null() {
-                let input = Box::new(key.expr.clone());
-                Expr::new(ExprKind::IsNull { input, negated: false }, Type::Boolean)
-            } else {
-                operator::comparison(Comparison::Equal, key.clone(), bound, self.text)?
-            };
+            let is_value = is_constant(&key, &constant, bound, self.text)?;
             for (suffix, call) in &calls {
                 let mut call = call.clone();
                 let conditions = call.filter.take().into_iter().chain([is_value.clone()]).collect();
                 call.filter = Some(Expr::and(conditions));
-                let counts = matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
+                let counts = call.function.counts();
                 let name = format!("{name}{suffix}");
                 let id = self.columns.add(name.as_str(), call.ty, !counts);
                 columns.push((name.as_str().into(), id));
@@ -258,4 +253,13 @@ impl<'a> Binder<'a> {
         }
         Ok(Relation { plan, columns })
     }
+}
+
+/// Whether the key has the value, which may be NULL.
+fn is_constant(key: &Bound, constant: &Value, value: Bound, text: &str) -> Result<Expr> {
+    if constant.is_null() {
+        let input = Box::new(key.expr.clone());
+        return Ok(Expr::new(ExprKind::IsNull { input, negated: false }, Type::Boolean));
+    }
+    operator::comparison(Comparison::Equal, key.clone(), value, text)
 }

@@ -1,5 +1,8 @@
 //! `generate_series` and `range` in FROM: of constants a source of their own, which makes rows when they are asked
 //! for; of columns of the relations before them, the list of the same name, unnested row by row.
+//!
+//! Called by `from` before other table functions. Parameters without a type take the one that the other arguments ask
+//! for; a step in quotes between moments is an interval.
 
 use std::rc::Rc;
 
@@ -11,8 +14,9 @@ use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
 use crate::bind::expression::coerce::{Bound, read_literal};
 use crate::bind::expression::{Clause, ExprBinder, operator};
+pub(crate) use crate::bind::function::named::series_name;
 use crate::bind::scope::Scope;
-use crate::bind::{Binder, Relation, folded};
+use crate::bind::{Binder, Relation};
 
 /// Parameters of a series without a type of their own are moments and a step where another argument is a moment, and
 /// whole numbers elsewhere.
@@ -38,12 +42,6 @@ fn typed_parameters(bound: Vec<Bound>, text: &str) -> Result<Vec<Bound>> {
 const MONTHS_MAX: usize = 10_000_000;
 
 type Constants = Vec<(Value, Type)>;
-
-/// The name, where it is that of a series.
-pub(crate) fn series_name(name: &tree::Path) -> Option<String> {
-    let name = folded(crate::bind::function::catalog_name(name)?);
-    matches!(name.as_str(), "generate_series" | "range").then_some(name)
-}
 
 impl<'a> Binder<'a> {
     /// The relation, and whether it uses columns of `scope`, which are those before it.
@@ -101,13 +99,23 @@ impl<'a> Binder<'a> {
             return Ok(self.no_series(function, Type::Integer));
         }
         let exclusive = function == "range";
-        // A quoted step is an interval.
-        if let [(_, from), _, (step, ty)] = given.as_mut_slice()
-            && ty.is_text()
-            && matches!(from, Type::Date | Type::Timestamp | Type::TimestampTz)
-        {
-            *step = types::cast::cast_value(step, *ty, Type::Interval)?;
-            *ty = Type::Interval;
+        // What is quoted is what the others ask for: a moment beside one, a step of time behind it, a number elsewhere.
+        let moment = |ty: &Type| match ty {
+            Type::Date | Type::Timestamp => Some(Type::Timestamp),
+            Type::TimestampTz => Some(Type::TimestampTz),
+            _ => None,
+        };
+        let between = given.iter().take(2).find_map(|(_, ty)| moment(ty));
+        let numbers = given.iter().any(|(_, ty)| ty.is_integer());
+        for (at, (value, ty)) in given.iter_mut().enumerate().filter(|(_, (_, ty))| ty.is_text()) {
+            let to = match (between, at) {
+                (Some(_), 2) => Type::Interval,
+                (Some(moment), _) => moment,
+                (None, _) if numbers => Type::BigInt,
+                (None, _) => continue,
+            };
+            *value = types::cast::cast_value(value, *ty, to)?;
+            *ty = to;
         }
         for (value, ty) in given.iter_mut().filter(|(_, ty)| ty.is_timestamp_of_unit()) {
             *value = types::cast::cast_value(value, *ty, ty.in_microseconds())?;
@@ -139,6 +147,10 @@ impl<'a> Binder<'a> {
                 let moment = types::cast::cast_value(&given[at].0, types[at], ty);
                 moment.map(|m| m.as_i64().unwrap_or_default()).map_err(|_| wrong_arguments(function))
             };
+            let direction = Interval::of_kind(&given[2].0, *step)?.key().signum() as i64;
+            if (micros(1)? as i128 - micros(0)? as i128).signum() as i64 * direction < 0 {
+                return Ok(self.no_series(function, ty));
+            }
             if types::datetime::is_infinite(micros(0)?) || types::datetime::is_infinite(micros(1)?) {
                 return Err(Error::new(
                     SqlState::InvalidParameterValue,

@@ -13,35 +13,10 @@ use crate::bind::expression::coerce::{self, Bound};
 use crate::bind::expression::{Clause, ExprBinder};
 use crate::bind::folded;
 use crate::bind::function::arguments;
+pub(crate) use crate::bind::function::named::{gives_records, gives_rows as is_one};
 use crate::bind::nested::{call, plus};
 use crate::data_type::column_type;
 use crate::place;
-
-/// Whether a function gives rows. `regexp_matches` does so in the select list and in FROM; in conditions it says
-/// whether there is a match, as in DuckDB.
-pub(crate) fn is_one(name: &str) -> bool {
-    matches!(
-        name.replace("jsonb_", "json_").as_str(),
-        "json_each"
-            | "json_each_text"
-            | "json_array_elements"
-            | "json_array_elements_text"
-            | "json_object_keys"
-            | "generate_subscripts"
-            | "_pg_expandarray"
-            | "aclexplode"
-            | "pg_options_to_table"
-            | "pg_partition_ancestors"
-            | "regexp_matches"
-            | "regexp_split_to_table"
-            | "string_to_table"
-    )
-}
-
-/// Whether a function's columns are what its alias says: `json_to_record(j) AS x(a INT, b TEXT)`.
-pub(crate) fn gives_records(name: &str) -> bool {
-    matches!(name.replace("jsonb_", "json_").as_str(), "json_to_record" | "json_to_recordset")
-}
 
 /// No rows of these columns.
 fn none_of(columns: &[(&str, Type)]) -> Result<Expr> {

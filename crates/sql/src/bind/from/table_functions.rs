@@ -40,7 +40,9 @@ impl<'a> Binder<'a> {
         match function.as_str() {
             "read_parquet" | "parquet_scan" | "read_csv" | "read_csv_auto" | "read_json"
             | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl"
-            | "read_text" | "read_blob" | "sniff_csv" => self.file_function(&function, arguments, span),
+            | "read_text" | "read_blob" | "sniff_csv" | "delta_scan" | "iceberg_scan" => {
+                self.file_function(&function, arguments, span)
+            }
             _ => {
                 if let Some(called) = called {
                     self.count_instance()?;
@@ -59,6 +61,10 @@ impl<'a> Binder<'a> {
                     self.count_instance()?;
                     return Ok((self.bind_text(function.clone(), text, span)?, function));
                 }
+                if let Some(text) = self.histogram_rows(&function, arguments, span)? {
+                    self.count_instance()?;
+                    return Ok((self.bind_text(function.clone(), text, span)?, function));
+                }
                 if function == "query" {
                     self.count_instance()?;
                     return Ok((self.query_of_text(arguments, span)?, function));
@@ -69,6 +75,9 @@ impl<'a> Binder<'a> {
                 }
                 if function == "repeat" {
                     return Ok((self.repeated_row(arguments, span)?, function));
+                }
+                if let Some(samples) = self.sample_rows(&function, arguments, span)? {
+                    return Ok((samples, function));
                 }
                 if let Some(called) = self.system_call(&function, arguments, span)? {
                     return Ok((self.constant_rows(called.columns.fields(), called.rows), function));
@@ -190,8 +199,9 @@ impl<'a> Binder<'a> {
     ) -> Result<Option<crate::SystemRows>> {
         const OF_FILES: [&str; 5] =
             ["glob", "parquet_metadata", "parquet_schema", "parquet_file_metadata", "parquet_kv_metadata"];
+        const OF_TABLES: [&str; 3] = ["delta_history", "iceberg_snapshots", "iceberg_metadata"];
         let of_files = OF_FILES.contains(&function);
-        if function != "which_secret" && !of_files {
+        if function != "which_secret" && !of_files && !OF_TABLES.contains(&function) {
             return Ok(None);
         }
         let mut values = Vec::with_capacity(arguments.len());
@@ -204,7 +214,11 @@ impl<'a> Binder<'a> {
                 }
                 Some(value) if !of_files || values.is_empty() => values.push(self.constant(value)?.0),
                 _ => {
-                    let takes = if of_files { "one path in quotes, or a list of such" } else { "an address" };
+                    let takes = match function {
+                        _ if of_files => "one path in quotes, or a list of such",
+                        "which_secret" => "an address",
+                        _ => "one path in quotes",
+                    };
                     let message = format!("table function {function} takes {takes}");
                     return Err(self.error_at(Error::new(SqlState::UndefinedFunction, message), span));
                 }
@@ -223,7 +237,7 @@ impl<'a> Binder<'a> {
         let format = match function {
             "sniff_csv" => "csv",
             "parquet_scan" => "parquet",
-            _ => function.trim_start_matches("read_").trim_end_matches("_auto"),
+            _ => function.trim_start_matches("read_").trim_end_matches("_auto").trim_end_matches("_scan"),
         };
         let mut options = vec![(READER.to_owned(), format.to_owned())];
         let mut path = None;
@@ -282,12 +296,13 @@ impl<'a> Binder<'a> {
             AstKind::List { elements, .. } => {
                 for entry in elements {
                     let value = self.option_value(name, entry)?;
-                    options.push((name.to_owned(), value));
+                    options.push((name.to_owned(), self.type_option(name, value)));
                 }
             }
             AstKind::Struct(entries) => {
                 for (key, value) in entries {
                     let value = self.option_value(name, value)?;
+                    let value = self.type_option(name, value);
                     options.push((name.to_owned(), format!("{}\0{value}", key.text)));
                 }
             }
@@ -301,6 +316,16 @@ impl<'a> Binder<'a> {
             return Err(Error::new(SqlState::InvalidParameterValue, message).with_hint("leave it out"));
         }
         Ok(())
+    }
+
+    /// The value of an option that names types, such that readers, which do not know the catalog, find the user's types.
+    fn type_option(&self, name: &str, value: String) -> String {
+        let names_types = matches!(name, "columns" | "types" | "dtypes" | "column_types");
+        if !names_types || Type::from_sql_name(&value).is_some() {
+            return value;
+        }
+        let known = crate::type_names::named(&value, self.relations).ok();
+        known.and_then(Type::number_name).unwrap_or(value)
     }
 
     fn option_value(&mut self, name: &str, ast: &'a Ast) -> Result<String> {

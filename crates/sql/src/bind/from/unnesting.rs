@@ -1,5 +1,8 @@
 //! UNNEST of lists: in FROM, in the select list, and the functions of JSON that are it in disguise. (`unnest` is
 //! about subqueries.)
+//!
+//! Lists of one call go side by side, the shorter ones with NULLs. In a select list the rows of all calls go side by
+//! side as well, behind window functions. Called by `from` and by `query::select`.
 
 use std::rc::Rc;
 
@@ -11,19 +14,12 @@ use types::{Error, Result, SqlState, Type, Value};
 use crate::bind::expression::coerce::Bound;
 use crate::bind::expression::{Clause, ExprBinder};
 use crate::bind::function::arguments;
+pub(crate) use crate::bind::function::named::expanded;
 use crate::bind::nested::{call, extract};
 use crate::bind::query::select::{Item, filtered};
 use crate::bind::scope::Scope;
 use crate::bind::{Binder, Relation, folded, single_row};
 use crate::place;
-
-/// Functions in FROM that make rows of a list's elements.
-pub(crate) fn expanded(name: &tree::Path) -> Option<String> {
-    let name = folded(crate::bind::function::catalog_name(name)?);
-    (crate::bind::from::set_returning::is_one(&name)
-        || crate::bind::from::set_returning::gives_records(&name))
-    .then_some(name)
-}
 
 /// A plan of the elements of one list, without input.
 pub(crate) fn one(list: Expr, id: ColumnId, ordinality: Option<ColumnId>) -> LogicalPlan {

@@ -16,6 +16,7 @@ use plan::{
 };
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
+use types::nested::equality::has_own_equality;
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::decorrelate::packing::{
@@ -23,7 +24,7 @@ use crate::bind::decorrelate::packing::{
 };
 use crate::bind::decorrelate::subquery::Pending;
 use crate::bind::expression::coerce::{self, Bound, cast};
-use crate::bind::expression::{Clause, ExprBinder, intervals, operator};
+use crate::bind::expression::{Clause, ExprBinder, collations, intervals, operator, strip};
 use crate::bind::function::{arguments, composed, own};
 use crate::bind::nested;
 use crate::bind::query::grouping::Groups;
@@ -56,7 +57,7 @@ impl Aggregates<'_> {
             return self.calls[at].0;
         }
         self.known.add(&call, self.calls.len());
-        let never_null = matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
+        let never_null = call.function.counts();
         let id = columns.add(call.function.name(), call.ty, !never_null);
         self.calls.push((id, call));
         id
@@ -96,11 +97,15 @@ pub(crate) fn function_named(name: &str) -> Option<AggregateFunction> {
         "variance" | "var_samp" => A::VarSamp,
         "var_pop" => A::VarPop,
         "any_value" => A::AnyValue,
-        "string_agg" | "listagg" | "group_concat" => A::StringAgg { delimiter: "".into(), ordered: false },
+        "string_agg" | "listagg" | "group_concat" => {
+            A::StringAgg { delimiter: "".into(), ordered: false, most: None }
+        }
         // Their pieces are put together as texts are: see `packing::piece`.
-        "array_agg" | "list" | "histogram" | "mad" => A::StringAgg { delimiter: "".into(), ordered: false },
+        "array_agg" | "list" | "histogram" | "mad" => {
+            A::StringAgg { delimiter: "".into(), ordered: false, most: None }
+        }
         "json_agg" | "jsonb_agg" | "json_group_array" | "json_object_agg" | "jsonb_object_agg"
-        | "json_group_object" => A::StringAgg { delimiter: ",".into(), ordered: false },
+        | "json_group_object" => A::StringAgg { delimiter: ",".into(), ordered: false, most: None },
         "first" | "arbitrary" => A::Arrival { last: false },
         "last" => A::Arrival { last: true },
         // The value in the row that comes first by the other argument.
@@ -132,8 +137,7 @@ pub(crate) fn function_named(name: &str) -> Option<AggregateFunction> {
         "quantile" | "quantile_disc" | "percentile_disc" | "approx_quantile" | "reservoir_quantile" => {
             A::QuantileDisc { fraction: HALF?, descending: false }
         }
-        // Exact, which an approximation may be.
-        "approx_count_distinct" | "approx_distinct" => A::Count,
+        "approx_count_distinct" | "approx_distinct" => A::ApproxCountDistinct,
         "count_if" | "countif" => A::Count,
         _ => return composed::function_named(name),
     })
@@ -186,6 +190,10 @@ fn counts_rows(call: &tree::Call) -> bool {
     call.name.last().is_some_and(counts) && call.arguments.as_ref() == Some(&tree::Arguments::default())
 }
 
+fn is_null_literal(ast: &Ast) -> bool {
+    matches!(ast.kind, AstKind::Literal(tree::Literal::Null))
+}
+
 /// The fractions of `quantile_cont(value, [0.1, 0.5])`, where the call has a list of them.
 fn fractions(call: &tree::Call) -> Option<&[Ast]> {
     let tree::Argument { variadic: false, name: None, value } = arguments::list(call).last()? else {
@@ -203,6 +211,30 @@ fn fractions(call: &tree::Call) -> Option<&[Ast]> {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// The fractions of `percentile_cont('{0.25, 0.75}'::float8[])` and of other constants that are lists.
+    fn constant_fractions(&mut self, call: &'a tree::Call) -> Result<Option<Vec<&'a Ast>>> {
+        let Some(last) = arguments::list(call).last().map(|argument| &argument.value) else {
+            return Ok(None);
+        };
+        if !matches!(strip(last).kind, AstKind::Cast(_)) {
+            return Ok(None);
+        }
+        let bound = self.bind(last)?;
+        let (Some(value), Some(_)) = (bound.expr.as_literal(), bound.ty().element()) else { return Ok(None) };
+        let texts = Type::list(Type::Text)?;
+        let list = types::cast::cast_value(value, bound.ty(), texts)?;
+        let Some(bytes) = list.as_bytes() else { return Ok(None) };
+        let fraction = |element: Option<&[u8]>| {
+            let element = types::nested::encoding::slot_value(element, Type::Text);
+            let kind = match element.as_text() {
+                Some(number) => tree::Literal::Number(number.into()),
+                None => tree::Literal::Null,
+            };
+            self.binder.texts.keep_expr(Ast { kind: AstKind::Literal(kind), span: last.span })
+        };
+        Ok(Some(types::nested::encoding::elements(texts, bytes).map(fraction).collect()))
+    }
+
     /// An aggregate call without OVER, as the column of its result.
     pub(crate) fn aggregate(&mut self, name: &str, call: &'a tree::Call, span: Span) -> Result<Bound> {
         use AggregateFunction as A;
@@ -216,22 +248,39 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(place::at(error, self.binder.text, span));
         }
         let several = match function {
-            A::QuantileCont { .. } | A::QuantileDisc { .. } => fractions(call),
+            A::QuantileCont { .. } | A::QuantileDisc { .. } => match fractions(call) {
+                Some(list) => Some(list.iter().collect()),
+                None => self.constant_fractions(call)?,
+            },
             _ => None,
         };
         let Some(several) = several else {
             return self.aggregate_of(span, |this| this.aggregate_call(name, function, call, None, span));
         };
         let mut each = Vec::with_capacity(several.len());
-        for fraction in several {
+        let of = |this: &mut Self, fraction: &'a Ast| {
             let (function, fraction) = (function.clone(), Some(fraction));
-            each.push(
-                self.aggregate_of(span, |this| this.aggregate_call(name, function, call, fraction, span))?,
-            );
+            this.aggregate_of(span, |this| this.aggregate_call(name, function, call, fraction, span))
+        };
+        for fraction in &several {
+            each.push(of(self, fraction)?);
         }
-        // Without values there is no list: each fraction's value is NULL then, and only then.
-        let there = each.first().map(|b| is_there(b.expr.clone())).into_iter().collect();
-        let (each, element) = coerce::unify(each, name, self.binder.text)?;
+        // Without values there is no list: a value at a place is NULL then, and only then.
+        let place = several.iter().position(|fraction| !is_null_literal(fraction));
+        let there = match place {
+            Some(at) => each[at].clone(),
+            None => {
+                let half = AstKind::Literal(tree::Literal::Number("0.5".into()));
+                let half = self.binder.texts.keep_expr(Ast { kind: half, span });
+                of(self, half)?
+            }
+        };
+        let element = there.ty();
+        let there = vec![is_there(there.expr)];
+        let (each, element) = match each.is_empty() {
+            true => (vec![], element),
+            false => coerce::unify(each, name, self.binder.text)?,
+        };
         Ok(Bound::typed(where_there(there, nested::list_of(each, element)?), span))
     }
 
@@ -329,13 +378,12 @@ impl<'a> ExprBinder<'_, 'a> {
         fraction: Option<&'a Ast>,
         span: Span,
     ) -> Result<AggregateArguments> {
-        use AggregateFunction as A;
         if let Some(composed) = self.composed(name, call, span)? {
             return Ok(composed);
         }
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
-        let mut filter = match &call.filter {
+        let filter = match &call.filter {
             Some(filter) => Some(self.condition(filter, "FILTER")?),
             None => None,
         };
@@ -343,13 +391,16 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(refuse(Error::new(SqlState::SyntaxError, format!("{name} needs arguments"))));
         };
         let ordered_set = matches!(name, "percentile_cont" | "percentile_disc");
-        let gathers = gathers(name);
-        let concatenates = matches!(function, A::StringAgg { .. }) && !gathers;
-        if !call.within_group.is_empty() && !ordered_set && !concatenates && function != A::Mode {
+        let concatenates = matches!(function, AggregateFunction::StringAgg { .. }) && !gathers(name);
+        if !call.within_group.is_empty()
+            && !ordered_set
+            && !concatenates
+            && function != AggregateFunction::Mode
+        {
             let message = format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
             return Err(refuse(Error::new(SqlState::WrongObjectType, message)));
         }
-        let mut order: &'a [tree::OrderItem] = match concatenates && order_by.is_empty() {
+        let order: &'a [tree::OrderItem] = match concatenates && order_by.is_empty() {
             true => &call.within_group,
             false => order_by,
         };
@@ -362,132 +413,92 @@ impl<'a> ExprBinder<'_, 'a> {
             if distinct {
                 return Err(refuse(Error::new(SqlState::SyntaxError, "count(DISTINCT *) has no meaning")));
             }
-            let (function, ty) = (A::CountStar, Type::BigInt);
+            let (function, ty) = (AggregateFunction::CountStar, Type::BigInt);
             let call = AggregateCall { function, argument: None, distinct: false, filter, ty };
             return Ok(AggregateArguments::plain(call));
         }
-        let mut arguments: Vec<&'a Ast> = self.binder.positional(list).map_err(|other| {
-            let message = format!("function {name} does not take {} as an argument", arguments::shown(other));
-            refuse(Error::new(SqlState::UndefinedFunction, message))
-        })?;
-        let mut descending = false;
+        let arguments: Vec<&'a Ast> = match self.row_of_table(list).filter(|_| name == "count") {
+            Some(row) => vec![row],
+            None => self.binder.positional(list).map_err(|other| {
+                let message =
+                    format!("function {name} does not take {} as an argument", arguments::shown(other));
+                refuse(Error::new(SqlState::UndefinedFunction, message))
+            })?,
+        };
+        let mut given = Given { arguments, order, descending: false, distinct, filter };
         if (!call.within_group.is_empty() && !concatenates) || ordered_set {
-            let [by] = call.within_group.as_slice() else {
-                let error = Error::new(
-                    SqlState::UndefinedFunction,
-                    format!("{name} takes WITHIN GROUP (ORDER BY value), with one value"),
-                );
-                return Err(refuse(error));
-            };
-            if !order.is_empty() {
-                let message = format!("{name} has ORDER BY twice: in its arguments and in WITHIN GROUP");
-                return Err(refuse(Error::unsupported(message).with_hint("WITHIN GROUP says the order")));
-            }
-            if function == A::Mode {
-                order = &call.within_group;
-            }
-            descending = by.descending == Some(true);
-            // As in quantile_cont(value, fraction).
-            arguments.insert(0, order_value(text, by)?);
+            given.value_of_group(name, &function, &call.within_group, text, span)?;
         }
         // One of a list's fractions.
-        if let (Some(fraction), Some(place)) = (fraction, arguments.get_mut(1)) {
+        if let (Some(fraction), Some(place)) = (fraction, given.arguments.get_mut(1)) {
             *place = fraction;
         }
-        let quantile = matches!(function, A::QuantileCont { .. } | A::QuantileDisc { .. });
-        let objects = gathers_pairs(name);
-        let of_pairs = matches!(function, A::Paired(_)) || name == "regr_count";
         let picks = picked(name).is_some();
-        let extreme = matches!(name, "min" | "max") && arguments.len() == 2;
-        if extreme || (picks && arguments.len() == 3) {
-            return self.several_extremes(name, &arguments, distinct, filter, span);
+        let extreme = matches!(name, "min" | "max") && given.arguments.len() == 2;
+        if extreme || (picks && given.arguments.len() == 3) {
+            return self.several_extremes(name, &given.arguments, distinct, given.filter, span);
         }
-        let two = concatenates
-            || of_pairs
-            || objects
-            || picks
-            || (quantile && !matches!(name, "median" | "approx_median"));
-        let wanted = if two { 2 } else { 1 };
-        if arguments.len() != wanted && !(concatenates && arguments.len() == 1) {
-            let message =
-                format!("function {name} takes {wanted} argument{}", if wanted == 1 { "" } else { "s" });
-            let error = Error::new(SqlState::UndefinedFunction, message);
-            return Err(refuse(match distinct && name == "count" {
-                true => error.with_hint("several columns are counted as a row: count(DISTINCT (a, b))"),
-                false => error,
-            }));
+        given.check_number(name, &function).map_err(refuse)?;
+        self.aggregate_of_values(name, function, call, given, span)
+    }
+
+    /// The one argument `t.*` as the row of the table.
+    fn row_of_table(&self, list: &'a [tree::Argument]) -> Option<&'a Ast> {
+        let [tree::Argument { variadic: false, name: None, value }] = list else { return None };
+        match &value.kind {
+            AstKind::Star(star) if arguments::is_plain(star) => {
+                let kind = AstKind::Column(star.of.clone()?);
+                Some(self.binder.texts.keep_expr(Ast { kind, span: value.span }))
+            }
+            _ => None,
         }
+    }
+
+    /// The call over the values that are given to it, which are bound here.
+    fn aggregate_of_values(
+        &mut self,
+        name: &str,
+        function: AggregateFunction,
+        call: &'a tree::Call,
+        given: Given<'a>,
+        span: Span,
+    ) -> Result<AggregateArguments> {
+        use AggregateFunction as A;
+        let Given { arguments, order, mut descending, distinct, mut filter } = given;
+        let text = self.binder.text;
+        let refuse = |error: Error| place::at(error, text, span);
+        let quantile = is_quantile(&function);
         let mut bound = self.bind(arguments[0])?;
         crate::bind::check_depth(&bound.expr)?;
-        let distinct = distinct || matches!(name, "approx_count_distinct" | "approx_distinct");
-        if of_pairs || picks {
-            let mut second = self.bind(arguments[1])?;
+        if takes_pairs(name, &function) || picked(name).is_some() {
+            let second = self.bind(arguments[1])?;
             crate::bind::check_depth(&second.expr)?;
-            if of_pairs {
+            if takes_pairs(name, &function) {
                 let packed = self.pair(name, bound, second, span)?;
                 let ty = if function == A::Count { Type::BigInt } else { Type::Double };
                 let call = AggregateCall { function, argument: Some(packed), distinct, filter, ty };
                 return Ok(AggregateArguments::plain(call));
             }
-            let (descending, counts) = picked(name).unwrap_or((false, Counts::WhereBothAre));
-            for value in [&mut bound, &mut second] {
-                value.expr = typed_null(value.expr.clone());
-            }
-            let there = counts.conditions(&second.expr, &bound.expr);
-            // Where several rows have that value, the order inside the call decides.
-            let mut keys = vec![SortKey { expr: second.expr, descending, nulls_first: false }];
-            for item in order {
-                let key = self.bind(order_value(text, item)?)?;
-                crate::bind::check_depth(&key.expr)?;
-                keys.push(self.binder.sort_key(key.expr, item));
-            }
-            let ty = bound.expr.ty;
-            let packed = where_there(there, ordered_row(keys, bound.expr));
-            let call =
-                AggregateCall { function, argument: Some(packed), distinct: false, filter, ty: Type::Bytea };
-            return Ok(AggregateArguments::of(call, Packed::Row(ty)));
+            return self.picked_by(name, function, bound, second, order, filter);
         }
-        let mut keys = Vec::with_capacity(order.len());
+        if let Some(pick) = collations::aggregated(name, &function, bound.ty(), distinct).map_err(refuse)? {
+            return self.picked_by(pick, A::Min, bound.clone(), bound, &[], filter);
+        }
         // The mode is the least of the most frequent values, as in that order, unless another order is asked for.
-        let counted =
-            function == A::Mode && !(order.is_empty() || (call.within_group.len() == 1 && !descending));
+        let counted = function == A::Mode
+            && (has_own_equality(bound.ty())
+                || !(order.is_empty() || (call.within_group.len() == 1 && !descending)));
         let in_order = composed::in_order(&function, bound.ty());
         let ordered = counted
             || in_order.is_some()
             || matches!(function, A::StringAgg { .. } | A::Arrival { .. } | A::AnyValue);
-        for item in order {
-            let key = self.bind(order_value(text, item)?)?;
-            crate::bind::check_depth(&key.expr)?;
-            if quantile && key.expr == bound.expr {
-                descending = item.descending == Some(true);
-            }
-            // The others are the same in any order: sums and counts, least and greatest values.
-            if !ordered {
-                continue;
-            }
-            if distinct && key.expr != bound.expr {
-                let message =
-                    "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
-                let error = Error::new(SqlState::InvalidColumnReference, message);
-                return Err(place::at(error, text, key.span));
-            }
-            keys.push(self.binder.sort_key(key.expr, item));
+        let wanted = InnerOrder { items: order, quantile, distinct, ordered };
+        let mut keys = self.inner_order(&wanted, &bound.expr, &mut descending)?;
+        if counted && keys.is_empty() {
+            keys.push(SortKey { expr: bound.expr.clone(), descending: false, nulls_first: false });
         }
         if matches!(function, A::Arrival { .. }) || (function == A::AnyValue && !keys.is_empty()) {
-            let value = typed_null(bound.expr);
-            let ty = value.ty;
-            let last = function == A::Arrival { last: true };
-            // Without an order it is the order of the rows as they come.
-            let function = match (keys.is_empty(), last) {
-                (true, _) => function,
-                (false, true) => A::Max,
-                (false, false) => A::Min,
-            };
-            let there = if name == "any_value" { vec![is_there(value.clone())] } else { vec![] };
-            let packed = where_there(there, ordered_row(keys, value));
-            let call =
-                AggregateCall { function, argument: Some(packed), distinct: false, filter, ty: Type::Bytea };
-            return Ok(AggregateArguments::of(call, Packed::Row(ty)));
+            return Ok(first_in_order(name, function, bound.expr, keys, filter));
         }
         if matches!(name, "count_if" | "countif") {
             // Where it is not true there is no value to be counted.
@@ -499,77 +510,33 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let fraction = match arguments.get(1).filter(|_| quantile) {
             None => HALF,
-            Some(ast) => {
-                let given = self.bind(ast)?;
-                let value = given.expr.as_literal().cloned().ok_or_else(|| {
-                    refuse(Error::unsupported(format!("the fraction of {name} must be a constant")))
-                })?;
-                let number = types::cast::cast_value(&value, given.ty(), Type::Double)
-                    .map_err(|e| place::at(e, text, given.span))?;
-                let fraction = match number.is_null() {
-                    // At no place there is NULL, which is what comes of no rows.
-                    true => {
-                        filter = Some(Expr::boolean(false));
-                        HALF
-                    }
-                    false => number.as_f64().and_then(Fraction::new),
-                };
-                if fraction.is_none() {
-                    let message =
-                        format!("percentile value {} is not between 0 and 1", value.display(given.ty()));
-                    let error = Error::new(SqlState::NumericValueOutOfRange, message);
-                    return Err(place::at(error, text, given.span));
-                }
-                fraction
-            }
+            Some(ast) => self.quantile_fraction(name, ast, &mut filter, span)?,
         };
         let function = match (function, fraction) {
             (A::QuantileCont { .. }, Some(fraction)) => A::QuantileCont { fraction, descending },
             (A::QuantileDisc { .. }, Some(fraction)) => A::QuantileDisc { fraction, descending },
             (other, _) => other,
         };
-        if gathers || counted {
-            let second = if objects { Some(self.bind(arguments[1])?.settled()) } else { None };
-            let (mut argument, result) = piece(name, bound.settled(), second).map_err(refuse)?;
+        if gathers(name) || counted {
+            let pairs = gathers_pairs(name);
+            let second = if pairs { Some(self.bind(arguments[1])?.settled()) } else { None };
+            let (argument, result) = piece(name, bound.settled(), second).map_err(refuse)?;
             crate::bind::check_depth(&argument)?;
-            let ty = argument.ty;
-            let function = match function {
-                A::StringAgg { delimiter, .. } => A::StringAgg { delimiter, ordered: !keys.is_empty() },
-                A::Mode => A::StringAgg { delimiter: "".into(), ordered: true },
-                other => other,
-            };
-            if !keys.is_empty() {
-                argument = ordered_row(keys, argument);
-            }
-            let call = AggregateCall { function, argument: Some(argument), distinct, filter, ty };
-            return Ok(AggregateArguments::of(call, result));
+            return Ok(gathered(function, argument, result, keys, distinct, filter));
         }
         let function = match function {
             A::StringAgg { .. } => {
-                let delimiter = match arguments.get(1) {
-                    Some(delimiter) => self.bind(delimiter)?.expr,
-                    None => Expr::literal(Value::text(","), Type::Text),
-                };
-                // NULL is no delimiter.
-                let constant = delimiter.as_literal().map(|v| v.as_text().unwrap_or_default());
-                match constant {
-                    Some(text) => A::StringAgg { delimiter: Arc::from(text), ordered: !keys.is_empty() },
-                    None => {
-                        return Err(refuse(Error::unsupported(
-                            "the delimiter of string_agg must be a constant",
-                        )));
-                    }
-                }
+                let delimiter = self.constant_delimiter(arguments.get(1).copied(), span)?;
+                A::StringAgg { delimiter, ordered: !keys.is_empty(), most: None }
             }
             other => other,
         };
         let averages = function == A::Avg && bound.ty().is_interval();
         if averages || (function == A::Sum && bound.ty() == Type::Interval) {
-            return intervals::sums(bound.expr, averages, distinct, filter, name).map_err(refuse);
+            return intervals::sums(bound.expr, averages, distinct, filter).map_err(refuse);
         }
-        if matches!(function, A::BitAnd | A::BitOr | A::BitXor) && bound.ty().is_bits() {
+        if let Some(of_list) = composed::of_wide(&function, bound.ty()) {
             let ty = bound.ty();
-            let of_list = composed::of_bits(&function);
             return composed::folded(of_list, bound.expr, ty, distinct, filter, keys);
         }
         let (mut argument, ty) = typed(&function, bound, text)?;
@@ -579,10 +546,123 @@ impl<'a> ExprBinder<'_, 'a> {
         if !keys.is_empty() && matches!(function, A::StringAgg { .. }) {
             argument = where_there(vec![is_there(argument.clone())], ordered_row(keys, argument));
         }
-        let distinct =
-            distinct && !matches!(function, A::Min | A::Max | A::BoolAnd | A::BoolOr | A::AnyValue);
+        // What comes again changes none of these.
+        let indifferent = matches!(
+            function,
+            A::Min | A::Max | A::BoolAnd | A::BoolOr | A::AnyValue | A::ApproxCountDistinct
+        );
+        let distinct = distinct && !indifferent;
         let call = AggregateCall { function, argument: Some(argument), distinct, filter, ty };
         Ok(AggregateArguments::plain(call))
+    }
+
+    /// `arg_max(value, by)` and its like: the value in the row that comes first.
+    fn picked_by(
+        &mut self,
+        name: &str,
+        function: AggregateFunction,
+        mut bound: Bound,
+        mut second: Bound,
+        order: &'a [tree::OrderItem],
+        filter: Option<Expr>,
+    ) -> Result<AggregateArguments> {
+        let text = self.binder.text;
+        let (descending, counts) = picked(name).unwrap_or((false, Counts::WhereBothAre));
+        for value in [&mut bound, &mut second] {
+            value.expr = typed_null(value.expr.clone());
+        }
+        let there = counts.conditions(&second.expr, &bound.expr);
+        // Where several rows have that value, the order inside the call decides.
+        let mut keys = vec![SortKey { expr: second.expr, descending, nulls_first: false }];
+        for item in order {
+            let key = self.bind(order_value(text, item)?)?;
+            crate::bind::check_depth(&key.expr)?;
+            keys.push(self.binder.sort_key(key.expr, item));
+        }
+        let ty = bound.expr.ty;
+        let packed = where_there(there, ordered_row(keys, bound.expr));
+        let call =
+            AggregateCall { function, argument: Some(packed), distinct: false, filter, ty: Type::Bytea };
+        Ok(AggregateArguments::of(call, Packed::Row(ty)))
+    }
+
+    /// The keys of an ORDER BY in the call's brackets that its result depends on; whether a quantile counts downwards.
+    fn inner_order(
+        &mut self,
+        wanted: &InnerOrder<'a>,
+        value: &Expr,
+        descending: &mut bool,
+    ) -> Result<Vec<SortKey>> {
+        let text = self.binder.text;
+        let mut keys = Vec::with_capacity(wanted.items.len());
+        for item in wanted.items {
+            let key = self.bind(order_value(text, item)?)?;
+            crate::bind::check_depth(&key.expr)?;
+            if wanted.quantile && key.expr == *value {
+                *descending = item.descending == Some(true);
+            }
+            // The others are the same in any order: sums and counts, least and greatest values.
+            if !wanted.ordered {
+                continue;
+            }
+            if wanted.distinct && key.expr != *value {
+                let message =
+                    "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                let error = Error::new(SqlState::InvalidColumnReference, message);
+                return Err(place::at(error, text, key.span));
+            }
+            keys.push(self.binder.sort_key(key.expr, item));
+        }
+        Ok(keys)
+    }
+
+    /// The constant fraction of a quantile. One that is NULL filters every row out.
+    fn quantile_fraction(
+        &mut self,
+        name: &str,
+        ast: &'a Ast,
+        filter: &mut Option<Expr>,
+        span: Span,
+    ) -> Result<Option<Fraction>> {
+        let text = self.binder.text;
+        let given = self.bind(ast)?;
+        let value = given.expr.as_literal().cloned().ok_or_else(|| {
+            let error = Error::unsupported(format!("the fraction of {name} must be a constant"));
+            place::at(error, text, span)
+        })?;
+        let number = types::cast::cast_value(&value, given.ty(), Type::Double)
+            .map_err(|e| place::at(e, text, given.span))?;
+        let fraction = match number.is_null() {
+            // At no place there is NULL, which is what comes of no rows.
+            true => {
+                *filter = Some(Expr::boolean(false));
+                HALF
+            }
+            false => number.as_f64().and_then(Fraction::new),
+        };
+        if fraction.is_none() {
+            let message = format!("percentile value {} is not between 0 and 1", value.display(given.ty()));
+            let error = Error::new(SqlState::NumericValueOutOfRange, message);
+            return Err(place::at(error, text, given.span));
+        }
+        Ok(fraction)
+    }
+
+    /// What stands between the texts of string_agg: a comma unless it is said.
+    fn constant_delimiter(&mut self, delimiter: Option<&'a Ast>, span: Span) -> Result<Arc<str>> {
+        let delimiter = match delimiter {
+            Some(delimiter) => self.bind(delimiter)?.expr,
+            None => Expr::literal(Value::text(","), Type::Text),
+        };
+        // NULL is no delimiter.
+        let constant = delimiter.as_literal().map(|v| v.as_text().unwrap_or_default());
+        match constant {
+            Some(text) => Ok(Arc::from(text)),
+            None => {
+                let error = Error::unsupported("the delimiter of string_agg must be a constant");
+                Err(place::at(error, self.binder.text, span))
+            }
+        }
     }
 
     /// `max(x, n)` and `arg_max(x, by, n)`: a list of the values in the n rows that come first.
@@ -631,7 +711,8 @@ impl<'a> ExprBinder<'_, 'a> {
         let list = Type::list(value.ty)?;
         let (slot, _) = piece("list", value, None)?;
         let argument = where_there(there, ordered_row(vec![key], slot));
-        let function = AggregateFunction::StringAgg { delimiter: "".into(), ordered: true };
+        let most = u32::try_from(count).ok();
+        let function = AggregateFunction::StringAgg { delimiter: "".into(), ordered: true, most };
         let ty = argument.ty;
         let call = AggregateCall { function, argument: Some(argument), distinct: false, filter, ty };
         Ok(AggregateArguments::of(call, Packed::Firsts { list, count }))
@@ -673,7 +754,7 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
         place::at(error, text, span)
     };
     match function {
-        A::CountStar | A::Count => Ok((bound.expr, Type::BigInt)),
+        A::CountStar | A::Count | A::ApproxCountDistinct => Ok((bound.expr, Type::BigInt)),
         A::Sum => match from {
             Type::UBigInt | Type::HugeInt => Ok((bound.expr, Type::HugeInt)),
             t if t.is_integer() => Ok((bound.expr, Type::BigInt)),
@@ -688,13 +769,15 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
                 let scale = (scale + AVERAGE_EXTRA_SCALE).min(38);
                 Ok((bound.expr, Type::Decimal { precision: 38, scale }))
             }
-            Type::UBigInt | Type::HugeInt => Ok((cast(bound.expr, Type::Double), Type::Double)),
+            Type::UBigInt | Type::HugeInt | Type::UHugeInt | Type::BigNum => {
+                Ok((cast(bound.expr, Type::Double), Type::Double))
+            }
             t if t.is_numeric() => Ok((bound.expr, Type::Double)),
             Type::Null => Ok((cast(bound.expr, Type::Double), Type::Double)),
             _ => Err(undefined()),
         },
         A::StddevSamp | A::StddevPop | A::VarSamp | A::VarPop => {
-            if from.is_numeric() || from == Type::Null {
+            if from.is_numeric() || from.is_wide_integer() || from == Type::Null {
                 Ok((cast(bound.expr, Type::Double), Type::Double))
             } else {
                 Err(undefined())
@@ -705,30 +788,8 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             Err(_) => Err(undefined()),
         },
         A::Product | A::Skewness | A::Kurtosis | A::KurtosisPop | A::QuantileCont { .. } => {
-            if from.is_numeric() || from == Type::Null {
-                return Ok((cast(bound.expr, Type::Double), Type::Double));
-            }
-            // Between two moments lies another; between two days, too.
-            if matches!(function, A::QuantileCont { .. }) {
-                match from {
-                    from if from.is_timestamp_of_unit() => {
-                        let ty = from.in_microseconds();
-                        return Ok((cast(bound.expr, ty), ty));
-                    }
-                    Type::Date => return Ok((cast(bound.expr, Type::Timestamp), Type::Timestamp)),
-                    // Between two intervals lies one of days and times; months have no fixed length.
-                    Type::Interval => {
-                        let ty = Type::IntervalDayTime;
-                        return Ok((cast(intervals::bare(bound.expr), ty), ty));
-                    }
-                    Type::Timestamp | Type::TimestampTz | Type::Time | Type::IntervalDayTime => {
-                        return Ok((bound.expr, from));
-                    }
-                    _ => {}
-                }
-            }
             let error = undefined();
-            Err(match function {
+            number_or_moment(function, bound.expr).ok_or(match function {
                 A::QuantileCont { .. } => {
                     error.with_hint("quantile_disc and percentile_disc take values of any type")
                 }
@@ -736,11 +797,6 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             })
         }
         A::BitAnd | A::BitOr | A::BitXor => match from {
-            Type::UBigInt | Type::HugeInt => {
-                let error = Error::unsupported(format!("{}({from}) is not supported", function.name()))
-                    .with_hint("cast the argument to BIGINT");
-                Err(place::at(error, text, span))
-            }
             t if t.is_integer() => Ok((bound.expr, t)),
             Type::Null => Ok((cast(bound.expr, Type::BigInt), Type::BigInt)),
             _ => Err(undefined()),
@@ -751,6 +807,8 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
         }
         // Packed before they come here.
         A::Paired(_) => Ok((bound.expr, Type::Double)),
+        // No name of SQL is bound to it.
+        A::State(_) => Err(undefined()),
         // PostgreSQL has none of them; the bytes of a JSONB are not in its order.
         A::Min | A::Max if from == Type::Jsonb => Err(undefined()),
         A::Min
@@ -771,4 +829,161 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             }
         }
     }
+}
+
+/// A number as DOUBLE PRECISION; of a quantile between two values, moments and spans of time as well.
+fn number_or_moment(function: &AggregateFunction, value: Expr) -> Option<(Expr, Type)> {
+    let from = value.ty;
+    let ty = match from {
+        _ if from.is_numeric() || from == Type::Null => Type::Double,
+        _ if !matches!(function, AggregateFunction::QuantileCont { .. }) => return None,
+        // Between two moments lies another; between two days, too.
+        from if from.is_timestamp_of_unit() => from.in_microseconds(),
+        Type::Date => Type::Timestamp,
+        // Between two intervals lies one of days and times; months have no fixed length.
+        Type::Interval => {
+            let ty = Type::IntervalDayTime;
+            return Some((cast(intervals::bare(value), ty), ty));
+        }
+        Type::Timestamp | Type::TimestampTz | Type::Time | Type::IntervalDayTime => {
+            return Some((value, from));
+        }
+        _ => return None,
+    };
+    Some((cast(value, ty), ty))
+}
+
+/// What is given to a call: its values, in which order it takes them, and which rows count.
+struct Given<'a> {
+    arguments: Vec<&'a Ast>,
+    order: &'a [tree::OrderItem],
+    /// Of WITHIN GROUP.
+    descending: bool,
+    distinct: bool,
+    filter: Option<Expr>,
+}
+
+impl<'a> Given<'a> {
+    /// Takes the value that WITHIN GROUP orders by for the first argument, as in quantile_cont(value, fraction).
+    fn value_of_group(
+        &mut self,
+        name: &str,
+        function: &AggregateFunction,
+        within: &'a [tree::OrderItem],
+        text: &str,
+        span: Span,
+    ) -> Result<()> {
+        let refuse = |error: Error| place::at(error, text, span);
+        let [by] = within else {
+            let error = Error::new(
+                SqlState::UndefinedFunction,
+                format!("{name} takes WITHIN GROUP (ORDER BY value), with one value"),
+            );
+            return Err(refuse(error));
+        };
+        if !self.order.is_empty() {
+            let message = format!("{name} has ORDER BY twice: in its arguments and in WITHIN GROUP");
+            return Err(refuse(Error::unsupported(message).with_hint("WITHIN GROUP says the order")));
+        }
+        if *function == AggregateFunction::Mode {
+            self.order = within;
+        }
+        self.descending = by.descending == Some(true);
+        self.arguments.insert(0, order_value(text, by)?);
+        Ok(())
+    }
+
+    /// An error unless the function takes so many arguments.
+    fn check_number(&self, name: &str, function: &AggregateFunction) -> Result<()> {
+        let concatenates = matches!(function, AggregateFunction::StringAgg { .. }) && !gathers(name);
+        let two = concatenates
+            || takes_pairs(name, function)
+            || gathers_pairs(name)
+            || picked(name).is_some()
+            || (is_quantile(function) && !matches!(name, "median" | "approx_median"));
+        let wanted = if two { 2 } else { 1 };
+        let count = self.arguments.len();
+        if count == wanted || (concatenates && count == 1) {
+            return Ok(());
+        }
+        let message =
+            format!("function {name} takes {wanted} argument{}", if wanted == 1 { "" } else { "s" });
+        let error = Error::new(SqlState::UndefinedFunction, message);
+        Err(match self.distinct && name == "count" {
+            true => error.with_hint("several columns are counted as a row: count(DISTINCT (a, b))"),
+            false => error,
+        })
+    }
+}
+
+/// An ORDER BY in a call's brackets, and what it is for.
+struct InnerOrder<'a> {
+    items: &'a [tree::OrderItem],
+    quantile: bool,
+    distinct: bool,
+    /// The result depends on the order.
+    ordered: bool,
+}
+
+fn is_quantile(function: &AggregateFunction) -> bool {
+    matches!(function, AggregateFunction::QuantileCont { .. } | AggregateFunction::QuantileDisc { .. })
+}
+
+/// Whether the function is one of pairs of numbers, y and x.
+fn takes_pairs(name: &str, function: &AggregateFunction) -> bool {
+    matches!(function, AggregateFunction::Paired(_)) || name == "regr_count"
+}
+
+/// The first, the last or any value in the order of the keys.
+fn first_in_order(
+    name: &str,
+    function: AggregateFunction,
+    value: Expr,
+    keys: Vec<SortKey>,
+    filter: Option<Expr>,
+) -> AggregateArguments {
+    use AggregateFunction as A;
+    let value = typed_null(value);
+    let ty = value.ty;
+    let last = function == A::Arrival { last: true };
+    // Without an order it is the order of the rows as they come.
+    let function = match (keys.is_empty(), last) {
+        (true, _) => function,
+        (false, true) => A::Max,
+        (false, false) => A::Min,
+    };
+    let there = if name == "any_value" { vec![is_there(value.clone())] } else { vec![] };
+    let packed = where_there(there, ordered_row(keys, value));
+    let call = AggregateCall { function, argument: Some(packed), distinct: false, filter, ty: Type::Bytea };
+    AggregateArguments::of(call, Packed::Row(ty))
+}
+
+/// Values that are gathered as pieces of a text, of which the result is made.
+fn gathered(
+    function: AggregateFunction,
+    mut argument: Expr,
+    result: Packed,
+    keys: Vec<SortKey>,
+    distinct: bool,
+    filter: Option<Expr>,
+) -> AggregateArguments {
+    use AggregateFunction as A;
+    let ty = argument.ty;
+    // Their slots tell intervals apart that are equal.
+    let result = match result {
+        Packed::List(list) if distinct && has_own_equality(list) => {
+            Packed::Fold { list, function: "list_each_once", ty: list }
+        }
+        other => other,
+    };
+    let function = match function {
+        A::StringAgg { delimiter, .. } => A::StringAgg { delimiter, ordered: !keys.is_empty(), most: None },
+        A::Mode => A::StringAgg { delimiter: "".into(), ordered: true, most: None },
+        other => other,
+    };
+    if !keys.is_empty() {
+        argument = ordered_row(keys, argument);
+    }
+    let call = AggregateCall { function, argument: Some(argument), distinct, filter, ty };
+    AggregateArguments::of(call, result)
 }

@@ -108,6 +108,11 @@ fn names_columns(star: &tree::Star) -> bool {
     star.names.as_ref().is_some_and(|names| names.kind != tree::LikeKind::ILike || names.negated)
 }
 
+/// Whether a star has no options.
+pub(crate) fn is_plain(star: &tree::Star) -> bool {
+    !has_options(star)
+}
+
 fn has_options(star: &tree::Star) -> bool {
     let tree::Star { of: _, exclude, except: _, replace, rename, names } = star;
     !exclude.is_empty() || !replace.is_empty() || !rename.is_empty() || names.is_some()

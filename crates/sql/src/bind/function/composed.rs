@@ -35,9 +35,11 @@ fn is_one(name: &str, arguments: usize) -> bool {
 pub(crate) fn function_named(name: &str) -> Option<Aggregate> {
     Some(match name {
         "approx_top_k" | "bitstring_agg" | "favg" | "fsum" | "histogram_exact" | "kahan_sum" | "sumkahan" => {
-            Aggregate::StringAgg { delimiter: "".into(), ordered: false }
+            Aggregate::StringAgg { delimiter: "".into(), ordered: false, most: None }
         }
+        "lttb" => Aggregate::StringAgg { delimiter: "".into(), ordered: false, most: None },
         "count_star" => Aggregate::CountStar,
+        "decimal_average" => Aggregate::Avg,
         "geomean" | "geometric_mean" => Aggregate::Avg,
         "sem" => Aggregate::StddevPop,
         "wavg" | "weighted_avg" => Aggregate::Sum,
@@ -199,6 +201,11 @@ impl<'a> ExprBinder<'_, 'a> {
                 made.others.push(extreme(Aggregate::Min, count, filter));
                 Ok(made)
             }
+            ("decimal_average", (Some(value), None, _), _) if value.ty().is_decimal() => {
+                let (value, ty) = (value.expr.clone(), value.ty());
+                folded("list_decimal_average", value, ty, clauses.distinct, clauses.filter, vec![])
+            }
+            ("lttb", (Some(x), Some(y), Some(wanted)), 3) => self.downsampled(x, y, wanted, clauses, span),
             ("bitstring_agg", (Some(value), None, _), _) => self.bit_string(value, None, clauses, span),
             ("bitstring_agg", (Some(value), Some(least), Some(greatest)), 3) => {
                 self.bit_string(value, Some([least, greatest]), clauses, span)
@@ -208,11 +215,44 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             _ => {
                 let message = format!("function {name} does not take these arguments and clauses");
-                let error = Error::new(SqlState::UndefinedFunction, message)
-                    .with_hint(format!("SELECT signature FROM quickstep_functions() WHERE name = '{name}'"));
+                let error = Error::new(SqlState::UndefinedFunction, message).with_hint(format!(
+                    "SELECT usage FROM quickstep_functions() WHERE function_name = '{name}'"
+                ));
                 Err(place::at(error, self.text(), span))
             }
         }
+    }
+
+    /// `lttb(x, y, n)`: the points that show the line best, in the order of the keys.
+    fn downsampled(
+        &mut self,
+        x: Bound,
+        y: Bound,
+        wanted: Bound,
+        clauses: Clauses,
+        span: Span,
+    ) -> Result<AggregateArguments> {
+        let count = self.constant_count("lttb", wanted)?;
+        if count < 2 {
+            let error =
+                Error::new(SqlState::InvalidParameterValue, "lttb takes a number of points of at least 2");
+            return Err(place::at(error, self.text(), span));
+        }
+        let moment = |ty: Type| ty == Type::Date || ty == Type::TimestampTz || ty.in_microseconds() != ty;
+        let x = match x.ty() {
+            ty if moment(ty) || ty == Type::Timestamp || ty == Type::Real => x.expr,
+            _ => self.number("lttb", x, span)?,
+        };
+        let y = if y.ty() == Type::Real { y.expr } else { self.number("lttb", y, span)? };
+        let point = Type::structure(vec![("x".into(), x.ty), ("y".into(), y.ty)])?;
+        let there = vec![is_there(x.clone()), is_there(y.clone())];
+        let points = where_there(there, call("struct_pack", vec![x, y], point));
+        let filter = clauses.filter.clone();
+        let ty = Type::list(point)?;
+        let mut made = folded("list_lttb", points, ty, clauses.distinct, clauses.filter, clauses.keys)?;
+        let count = Expr::literal(Value::I64(count), Type::BigInt);
+        made.others.push(extreme(Aggregate::Min, count, filter));
+        Ok(made)
     }
 
     /// A number as a float.
@@ -364,7 +404,7 @@ pub(crate) fn folded(
     let argument = where_there(there, if ordered { ordered_row(keys, slot) } else { slot });
     let of = argument.ty;
     let call = AggregateCall {
-        function: Aggregate::StringAgg { delimiter: "".into(), ordered },
+        function: Aggregate::StringAgg { delimiter: "".into(), ordered, most: None },
         argument: Some(argument),
         distinct,
         filter,
@@ -373,13 +413,16 @@ pub(crate) fn folded(
     Ok(AggregateArguments::of(call, Packed::Fold { list, function, ty }))
 }
 
-/// The function of a list for an aggregate of strings of bits.
-pub(crate) fn of_bits(function: &Aggregate) -> &'static str {
-    match function {
-        Aggregate::BitAnd => "list_bit_and",
-        Aggregate::BitOr => "list_bit_or",
-        _ => "list_bit_xor",
-    }
+/// The function of a list for an aggregate of strings of bits, or of integers that no state holds.
+pub(crate) fn of_wide(function: &Aggregate, argument: Type) -> Option<&'static str> {
+    let bits = argument.is_bits() || matches!(argument, Type::UBigInt | Type::HugeInt | Type::UHugeInt);
+    Some(match function {
+        Aggregate::BitAnd if bits => "list_bit_and",
+        Aggregate::BitOr if bits => "list_bit_or",
+        Aggregate::BitXor if bits => "list_bit_xor",
+        Aggregate::Sum if argument.is_wide_integer() => "list_wide_sum",
+        _ => return None,
+    })
 }
 
 /// The function of a list that adds up floats in its order, where that shows in the aggregate: sums overflow, or

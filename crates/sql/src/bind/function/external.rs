@@ -90,6 +90,10 @@ impl<'a> ExprBinder<'_, 'a> {
         for (argument, to) in bound.into_iter().zip(&form.arguments) {
             exprs.push(match to.is_reg() && argument.ty() != *to {
                 true => self.reg_cast(argument, *to)?.expr,
+                // An integer of any width as an OID.
+                false if argument.ty().is_integer() && to.is_integer() && !argument.untyped => {
+                    cast(argument.expr, *to)
+                }
                 false => match coerce::implicit(argument, *to, text)? {
                     Some(expr) => cast(expr, *to),
                     None => return Err(Error::internal("an argument that fits cannot be cast")),
@@ -157,7 +161,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let argument = self.external_call(pack.clone(), arguments, span);
         Ok(AggregateArguments::plain(AggregateCall {
-            function: AggregateFunction::StringAgg { delimiter: "".into(), ordered: false },
+            function: AggregateFunction::StringAgg { delimiter: "".into(), ordered: false, most: None },
             argument: Some(argument),
             distinct,
             filter,
@@ -231,9 +235,6 @@ fn fitness(argument: &Bound, to: Type) -> Option<u32> {
     let further = u32::from(from.is_text() != to.is_text());
     (taken || narrowed).then_some(1 + further)
 }
-
-/// `setval` with three arguments goes by a name of its own: a function of the host program has one number of them.
-pub const SETVAL_CALLED: &str = "setval called";
 
 /// The text in `'name'::regclass`, as PostgreSQL's dumps write the argument of nextval.
 fn without_regclass(ast: &Ast) -> &Ast {

@@ -16,14 +16,8 @@ use crate::NullOrder;
 use crate::bind::expression::ExprBinder;
 use crate::bind::expression::coerce::Bound;
 use crate::bind::function::macros::told;
+pub(crate) use crate::bind::function::named::is_hypothetical as is_one;
 use crate::bind::query::order_value;
-
-/// Whether a call is one of these.
-pub(crate) fn is_one(name: &str, call: &tree::Call) -> bool {
-    matches!(name, "rank" | "dense_rank" | "percent_rank" | "cume_dist")
-        && call.over.is_none()
-        && !call.within_group.is_empty()
-}
 
 /// A key of WITHIN GROUP, and the value that is to be ranked by it.
 struct Key<'a> {

@@ -12,6 +12,7 @@ use crate::bind::expression::zones;
 use crate::bind::function::postgres_calls::as_binary;
 use crate::bind::nested::nested_calls::Call;
 use crate::bind::nested::{call, list_of};
+pub(crate) use crate::bind::parts::key;
 
 impl Call<'_, '_, '_> {
     /// JSON, or text that is taken for it.
@@ -189,14 +190,4 @@ impl Call<'_, '_, '_> {
     fn written(&self) -> Result<Vec<Expr>> {
         self.arguments.iter().map(|a| zones::written(a.clone().settled())).collect()
     }
-}
-
-/// The path of a key.
-pub(crate) fn key(name: &str) -> Expr {
-    // A name that would be read as a path is quoted in one.
-    let path = match name.starts_with(['$', '/']) {
-        true => format!("$.\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")),
-        false => name.to_owned(),
-    };
-    Expr::literal(Value::text(&path), Type::Text)
 }

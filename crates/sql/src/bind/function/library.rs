@@ -217,6 +217,8 @@ fn of_plain_type(argument: Bound) -> Bound {
         Type::UInteger => Type::BigInt,
         Type::UBigInt => Type::Decimal { precision: 20, scale: 0 },
         Type::HugeInt => Type::Decimal { precision: 38, scale: 0 },
+        Type::UHugeInt | Type::BigNum => Type::Double,
+        Type::TimeNs => Type::Time,
         Type::Enum(_) => Type::Text,
         _ => return argument,
     };

@@ -1,16 +1,23 @@
 //! Calls: which kind of function a name means, and scalar functions: those with kernels of our own, those that are
 //! other expressions in disguise, and the rest, which goes to the library.
+//!
+//! `function` decides in an order: macros, catalog functions, functions of the host, names that are forms of their
+//! own, windows, aggregates, rows, scalar functions; the first that knows the name has it. `apply` has bound
+//! arguments, and operators under a function's name come to it, too. What no one knows is SQLSTATE 42883 with a name
+//! that is near.
 
 pub(crate) mod aggregate;
 pub(crate) mod arguments;
 pub(crate) mod bits;
 pub(crate) mod composed;
 pub(crate) mod external;
+mod fill;
 pub(crate) mod hypothetical;
 pub(crate) mod json_calls;
 pub(crate) mod library;
 pub(crate) mod listing;
 pub(crate) mod macros;
+pub(crate) mod named;
 pub(crate) mod other_calls;
 pub(crate) mod own;
 pub(crate) mod postgres_calls;
@@ -24,7 +31,8 @@ use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::expression::coerce::{self, Bound, cast};
 use crate::bind::expression::reserved::reserved;
-use crate::bind::expression::{ExprBinder, fold, literal, operator};
+use crate::bind::expression::{ExprBinder, casts, collation_keys, collations, fold, literal, operator, wide};
+pub(crate) use crate::bind::function::named::catalog_name;
 use crate::bind::nested::paths;
 use crate::bind::{Binder, SETVAL_CALLED, folded, refusal};
 use crate::place;
@@ -75,15 +83,6 @@ pub(crate) fn called_as(idents: &[&tree::Name]) -> String {
     names.join(".")
 }
 
-/// The name of a function that has no schema before it, or the catalog's.
-pub(crate) fn catalog_name(path: &tree::Path) -> Option<&tree::Name> {
-    match path.names.as_slice() {
-        [name] => Some(name),
-        [schema, name] if matches!(&*folded(schema), crate::PG_CATALOG | "information_schema") => Some(name),
-        _ => None,
-    }
-}
-
 /// A plain call of a function that the grammar has words for, too.
 pub(crate) enum Worded<'t> {
     Ceil(&'t Ast),
@@ -129,6 +128,26 @@ pub(crate) fn worded(call: &tree::Call) -> Option<Worded<'_>> {
     }
 }
 
+/// Functions that choose among their arguments, or count them, and take values of any type as they are.
+const CHOOSES: [&str; 10] =
+    ["coalesce", "ifnull", "nvl", "nvl2", "nullif", "greatest", "least", "hash", "num_nulls", "num_nonnulls"];
+
+/// An error for clauses that a scalar function does not have.
+fn refuse_clauses(name: &str, call: &tree::Call) -> Result<()> {
+    if call.filter.is_some() {
+        return Err(Error::new(
+            SqlState::GroupingError,
+            format!("FILTER specified, but {name} is not an aggregate function"),
+        ));
+    }
+    if !call.within_group.is_empty() || call.nulls.is_some() {
+        let clause = if call.within_group.is_empty() { "IGNORE NULLS" } else { "WITHIN GROUP" };
+        let message = format!("{clause} specified, but {name} is not an aggregate or window function");
+        return Err(Error::new(SqlState::WrongObjectType, message));
+    }
+    Ok(())
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     /// Any call: of a macro, an aggregate, a window function, a function of the host or a scalar function. Words
     /// without brackets that are no function are columns.
@@ -160,6 +179,9 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(error) = reserved(last).filter(|_| in_brackets) {
             return Err(refuse(error));
         }
+        if let Some(value) = self.method_of_names(call, at)? {
+            return Ok(value);
+        }
         let schema = self.binder.schema_of_function(&call.name)?;
         if call.over.is_none()
             && let Some(called) = self.binder.macro_form(schema.as_deref(), &name, given).map_err(refuse)?
@@ -176,38 +198,16 @@ impl<'a> ExprBinder<'_, 'a> {
             self.binder.refuse_in_schema(schema, &name, span)?;
         }
         if idents.len() == 1 || schema.as_deref() == Some(crate::PG_CATALOG) {
-            let forms = self.binder.relations.catalog_functions(&name);
+            // A setting whose name stands there is looked up once.
+            let is_known = name == "current_setting"
+                && matches!(given, [one] if matches!(one.value.kind, AstKind::Literal(tree::Literal::Text(_))));
+            let forms = if is_known { vec![] } else { self.binder.relations.catalog_functions(&name) };
             if !forms.is_empty() && in_brackets {
                 return self.catalog_call(&name, &forms, call, span);
             }
         }
-        let called = if name == "setval" && given.len() == 3 { SETVAL_CALLED } else { &name };
-        if idents.len() == 1
-            && let Some(external) = self.binder.relations.external(called)
-        {
-            self.binder.relations.check_host_function(called).map_err(|e| self.binder.error_at(e, span))?;
-            return self.external(&name, external, call, span);
-        }
-        if name == "getvariable" && idents.len() == 1 {
-            return self.binder.variable(given, span);
-        }
-        if name == "try" && idents.len() == 1 {
-            return self.attempt_call(call, span);
-        }
-        if crate::bind::function::hypothetical::is_one(&name, call) {
-            return self.hypothetical(&name, call, span);
-        }
-        if name == "columns"
-            && call.over.is_none()
-            && let ([_], [one @ tree::Argument { name: None, .. }]) = (idents.as_slice(), given)
-        {
-            // The name in quotes.
-            let columns = tree::ColumnsCall { of: None, unpacked: false, which: one.value.clone() };
-            let kind = AstKind::Columns(Box::new(columns));
-            return self.bind(self.binder.texts.keep_expr(Ast { kind, span }));
-        }
-        if matches!(name.as_str(), "grouping" | "grouping_id") && call.over.is_none() {
-            return self.grouping(call, span);
+        if let Some(bound) = self.named_call(&name, &idents, call, span)? {
+            return Ok(bound);
         }
         if let Some(over) = &call.over {
             return self.window(&name, call, over, span);
@@ -224,17 +224,7 @@ impl<'a> ExprBinder<'_, 'a> {
         if aggregate::is_aggregate(&name) {
             return self.aggregate(&name, call, span);
         }
-        if call.filter.is_some() {
-            return Err(refuse(Error::new(
-                SqlState::GroupingError,
-                format!("FILTER specified, but {name} is not an aggregate function"),
-            )));
-        }
-        if !call.within_group.is_empty() || call.nulls.is_some() {
-            let clause = if call.within_group.is_empty() { "IGNORE NULLS" } else { "WITHIN GROUP" };
-            let message = format!("{clause} specified, but {name} is not an aggregate or window function");
-            return Err(refuse(Error::new(SqlState::WrongObjectType, message)));
-        }
+        refuse_clauses(&name, call).map_err(refuse)?;
         if name == "unnest" && in_brackets {
             self.not_in_try("functions that give rows", span)?;
             return self.unnest_call(given, span);
@@ -258,21 +248,72 @@ impl<'a> ExprBinder<'_, 'a> {
                 format!("DISTINCT or ORDER BY specified, but {name} is not an aggregate function"),
             )));
         }
+        let bound = self.bound_arguments(&name, given, span)?;
+        self.apply(&name, bound, span)
+    }
+
+    /// A function of the host, and calls that are known by their names alone.
+    fn named_call(
+        &mut self,
+        name: &str,
+        idents: &[&'a tree::Name],
+        call: &'a tree::Call,
+        span: Span,
+    ) -> Result<Option<Bound>> {
+        let given = arguments::list(call);
+        let called = if name == "setval" && given.len() == 3 { SETVAL_CALLED } else { name };
+        // Sequences' functions are the host's here; dumps call them by the schema that PostgreSQL has them in.
+        let of_sequences = matches!(name, "nextval" | "currval" | "setval" | "lastval")
+            && matches!(idents, [schema, _] if folded(schema) == crate::PG_CATALOG);
+        if (idents.len() == 1 || of_sequences)
+            && let Some(external) = self.binder.relations.external(called)
+        {
+            self.binder.relations.check_host_function(called).map_err(|e| self.binder.error_at(e, span))?;
+            return self.external(name, external, call, span).map(Some);
+        }
+        if name == "getvariable" && idents.len() == 1 {
+            return self.binder.variable(given, span).map(Some);
+        }
+        if name == "try" && idents.len() == 1 {
+            return self.attempt_call(call, span).map(Some);
+        }
+        if crate::bind::function::hypothetical::is_one(name, call) {
+            return self.hypothetical(name, call, span).map(Some);
+        }
+        if name == "columns"
+            && call.over.is_none()
+            && let ([_], [one @ tree::Argument { name: None, .. }]) = (idents, given)
+        {
+            // The name in quotes.
+            let columns = tree::ColumnsCall { of: None, unpacked: false, which: one.value.clone() };
+            let kind = AstKind::Columns(Box::new(columns));
+            return self.bind(self.binder.texts.keep_expr(Ast { kind, span })).map(Some);
+        }
+        if matches!(name, "grouping" | "grouping_id") && call.over.is_none() {
+            return self.grouping(call, span).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// The arguments of a scalar function, in order.
+    fn bound_arguments(&mut self, name: &str, given: &'a [tree::Argument], span: Span) -> Result<Vec<Bound>> {
+        let text = self.binder.text;
         let arguments = self.binder.positional(given).map_err(|argument| {
             let shown = arguments::shown(argument);
-            refuse(Error::unsupported(format!("function {name}: the argument {shown} is not supported")))
+            let message = format!("function {name}: the argument {shown} is not supported");
+            place::at(Error::unsupported(message), text, span)
         })?;
         let mut bound = Vec::with_capacity(arguments.len());
         for argument in arguments {
             match self.unpacked_columns(argument)? {
                 Some(columns) => bound.extend(columns),
-                None if bound.is_empty() && matches!(name.as_str(), "if" | "iif") => {
+                None if bound.is_empty() && matches!(name, "if" | "iif") => {
                     bound.push(self.bind_condition(argument)?)
                 }
                 None => bound.push(self.bind(argument)?),
             }
         }
-        self.apply(&name, bound, span)
+        Ok(bound)
     }
 
     /// `t.COLUMNS(...)`: a function in a schema t.
@@ -305,12 +346,16 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(crate) fn apply(&mut self, name: &str, arguments: Vec<Bound>, span: Span) -> Result<Bound> {
         let text = self.binder.text;
         let name = own::aliased(name);
+        let arguments = collations::folded_arguments(name, arguments);
         if name == "#" && arguments.len() == 2 {
             let mut operands = arguments.into_iter();
             let (Some(left), Some(right)) = (operands.next(), operands.next()) else {
                 return Err(Error::internal("two operands"));
             };
             return own::bits("#", left, right, text);
+        }
+        if let Some(whole) = wide::function(name, &arguments) {
+            return Ok(Bound::typed(whole, span));
         }
         if let Some(of_bits) = self.of_bits(name, &arguments, span)? {
             return Ok(of_bits);
@@ -333,96 +378,26 @@ impl<'a> ExprBinder<'_, 'a> {
             return Ok(Bound::typed(fold::fold(expr), span));
         }
         // What chooses among its arguments leaves them as they are; to every other function an enum is its label.
-        let chooses = matches!(
-            name,
-            "coalesce"
-                | "ifnull"
-                | "nvl"
-                | "nvl2"
-                | "nullif"
-                | "greatest"
-                | "least"
-                | "hash"
-                | "num_nulls"
-                | "num_nonnulls"
-        );
-        if !chooses {
+        if !CHOOSES.contains(&name) {
             arguments = arguments.into_iter().map(coerce::labels_as_text).collect();
         }
         let expr = match (name, count) {
             ("regexp_extract", _) => self.regexp_extract(arguments, span)?,
             ("regexp_matches", _) => library::call("regexp_like", arguments, text, span)?,
-            ("coalesce", 1..) | ("ifnull" | "nvl", 2) => {
-                let (arguments, ty) = coerce::unify(arguments, "COALESCE", text)?;
-                own(Function::Coalesce, arguments, ty)
-            }
-            ("greatest" | "least", 1..) => {
-                let (arguments, ty) = coerce::unify(arguments, &name.to_uppercase(), text)?;
-                let name = match (ty, name) {
-                    (Type::Interval | Type::Enum(_), "greatest") => plan::functions::INTERVAL_GREATEST,
-                    (Type::Interval | Type::Enum(_), _) => plan::functions::INTERVAL_LEAST,
-                    _ => name,
-                };
-                Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
-            }
-            ("nvl2", 3) => {
-                let chosen = arguments.split_off(1);
-                let (mut chosen, ty) = coerce::unify(chosen, "NVL2", text)?;
-                let input = Box::new(arguments.swap_remove(0).expr);
-                let there = Expr::new(ExprKind::IsNull { input, negated: true }, Type::Boolean);
-                let otherwise = chosen.pop().map(Box::new);
-                let branches = chosen.into_iter().map(|then| (there.clone(), then)).collect();
-                Expr::new(ExprKind::Case { branches, otherwise }, ty)
-            }
-            ("nullif", 2) => {
-                if (arguments[0].untyped || arguments[0].ty() == Type::Null) && !arguments[1].untyped {
-                    // It has the type that it is compared in.
-                    let (unified, _) = coerce::unify(arguments, "NULLIF", text)?;
-                    arguments = unified.into_iter().map(|e| Bound::typed(e, span)).collect();
-                }
-                let ty = arguments[0].ty();
-                let compared = operator::comparison(
-                    types::Comparison::Equal,
-                    arguments[0].clone(),
-                    arguments[1].clone(),
-                    text,
-                )?;
-                match compared.kind {
-                    // Where the operands were brought to one type, that comparison decides; the value keeps its own.
-                    ExprKind::Compare { left, right, .. } if left.ty == ty => {
-                        own(Function::NullIf, vec![*left, *right], ty)
-                    }
-                    _ => {
-                        let value = arguments.swap_remove(0).expr;
-                        let branches = vec![(compared, crate::bind::null_of(ty))];
-                        Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(value)) }, ty)
-                    }
-                }
-            }
+            ("coalesce", 1..)
+            | ("ifnull" | "nvl" | "nullif", 2)
+            | ("greatest" | "least", 1..)
+            | ("nvl2", 3) => self.choice(name, arguments, span)?,
             ("lower", 1) => self.text_function(Function::Lower, arguments, Type::Text, name, span)?,
             ("upper", 1) => self.text_function(Function::Upper, arguments, Type::Text, name, span)?,
             ("length" | "char_length" | "character_length", 1) if arguments[0].ty() != Type::Bytea => {
                 self.text_function(Function::CharacterLength, arguments, Type::Integer, name, span)?
             }
             ("length" | "octet_length", 1) if arguments[0].ty() == Type::Bytea => {
-                // Two hexadecimal digits a byte.
-                let hex = Bound { expr: Expr::literal(Value::text("hex"), Type::Text), untyped: true, span };
-                let bytes = arguments.swap_remove(0);
-                let encoded = library::call("encode", vec![bytes, hex], text, span)?;
-                let digits = own(Function::CharacterLength, vec![encoded], Type::Integer);
-                let two = Bound::typed(literal::integer(2), span);
-                operator::arithmetic(Arithmetic::Divide, Bound::typed(digits, span), two, text)?
+                self.bytes_length(arguments.swap_remove(0), span)?
             }
             ("substring" | "substr", 2 | 3) => self.substring_of(arguments, span)?,
-            ("abs", 1) => {
-                let argument = arguments.swap_remove(0);
-                let ty = argument.ty();
-                if argument.untyped || !(ty.is_numeric() || ty == Type::Null) {
-                    return Err(self.no_function(name, &[argument], span));
-                }
-                let ty = if ty == Type::Null { Type::Double } else { ty };
-                own(Function::Absolute, vec![cast(argument.expr, ty)], ty)
-            }
+            ("abs", 1) => self.absolute(arguments.swap_remove(0), span)?,
             ("mod", 2) => {
                 let right = arguments.remove(1);
                 operator::arithmetic(Arithmetic::Modulo, arguments.remove(0), right, text)?
@@ -447,25 +422,106 @@ impl<'a> ExprBinder<'_, 'a> {
                 whole_below_or_above(arguments.swap_remove(0), name != "floor", text)?
             }
             ("current_date" | "today", 0) => self.binder.now(Type::Date),
-            ("now" | "current_timestamp" | "transaction_timestamp" | "statement_timestamp", 0) => {
-                self.binder.now(Type::TimestampTz)
+            ("now" | "current_timestamp" | "transaction_timestamp", 0) => self.binder.now(Type::TimestampTz),
+            ("statement_timestamp", 0) => self.binder.said(),
+            (name, 1) if let Some(ty) = type_called(name) => {
+                casts::explicit_cast(arguments.swap_remove(0), ty, false)
+                    .map_err(|e| place::at(e, text, span))?
             }
             ("localtimestamp", 0) => self.binder.now(Type::Timestamp),
             ("localtime" | "current_time", 0) => self.binder.now(Type::Time),
             ("sign", 1) => library::call("signum", arguments, text, span)?,
             ("ceiling", 1) => library::call("ceil", arguments, text, span)?,
-            ("concat", 1..) => {
+            ("concat", 1..) | ("concat_ws", 2..) => {
                 // Any type; each becomes text, NULL the empty string.
-                let arguments = arguments.into_iter().map(as_text).collect();
-                library::call(name, arguments, text, span)?
-            }
-            ("concat_ws", 2..) => {
                 let arguments = arguments.into_iter().map(as_text).collect();
                 library::call(name, arguments, text, span)?
             }
             _ => library::call(name, arguments, text, span)?,
         };
         Ok(Bound::typed(fold::fold(expr), span))
+    }
+
+    /// The functions that give one of their arguments.
+    fn choice(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        Ok(match name {
+            "greatest" | "least" => {
+                let (arguments, ty) = coerce::unify(arguments, &name.to_uppercase(), text)?;
+                if collation_keys::is_keyed(ty) {
+                    return Ok(collations::extreme(name, arguments, ty));
+                }
+                // Types that Arrow does not have: their values are in the order of what holds them.
+                let ours = matches!(
+                    ty,
+                    Type::Interval | Type::Enum(_) | Type::TimeNs | Type::TimeTz | Type::Union(_)
+                ) || ty.is_wide_integer()
+                    || ty.is_reg();
+                let name = match (ours, name) {
+                    (true, "greatest") => plan::functions::INTERVAL_GREATEST,
+                    (true, _) => plan::functions::INTERVAL_LEAST,
+                    (false, name) => name,
+                };
+                Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
+            }
+            "nvl2" => {
+                let chosen = arguments.split_off(1);
+                let (mut chosen, ty) = coerce::unify(chosen, "NVL2", text)?;
+                let input = Box::new(arguments.swap_remove(0).expr);
+                let there = Expr::new(ExprKind::IsNull { input, negated: true }, Type::Boolean);
+                let otherwise = chosen.pop().map(Box::new);
+                let branches = chosen.into_iter().map(|then| (there.clone(), then)).collect();
+                Expr::new(ExprKind::Case { branches, otherwise }, ty)
+            }
+            "nullif" => {
+                if (arguments[0].untyped || arguments[0].ty() == Type::Null) && !arguments[1].untyped {
+                    // It has the type that it is compared in.
+                    let (unified, _) = coerce::unify(arguments, "NULLIF", text)?;
+                    arguments = unified.into_iter().map(|e| Bound::typed(e, span)).collect();
+                }
+                let ty = arguments[0].ty();
+                let compared = operator::comparison(
+                    types::Comparison::Equal,
+                    arguments[0].clone(),
+                    arguments[1].clone(),
+                    text,
+                )?;
+                match compared.kind {
+                    // Where the operands were brought to one type, that comparison decides; the value keeps its own.
+                    ExprKind::Compare { left, right, .. } if left.ty == ty => {
+                        own(Function::NullIf, vec![*left, *right], ty)
+                    }
+                    _ => {
+                        let value = arguments.swap_remove(0).expr;
+                        let branches = vec![(compared, crate::bind::null_of(ty))];
+                        Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(value)) }, ty)
+                    }
+                }
+            }
+            _ => {
+                let (arguments, ty) = coerce::unify(arguments, "COALESCE", text)?;
+                own(Function::Coalesce, arguments, ty)
+            }
+        })
+    }
+
+    /// The number of bytes: two hexadecimal digits each.
+    fn bytes_length(&mut self, bytes: Bound, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        let hex = Bound { expr: Expr::literal(Value::text("hex"), Type::Text), untyped: true, span };
+        let encoded = library::call("encode", vec![bytes, hex], text, span)?;
+        let digits = own(Function::CharacterLength, vec![encoded], Type::Integer);
+        let two = Bound::typed(literal::integer(2), span);
+        operator::arithmetic(Arithmetic::Divide, Bound::typed(digits, span), two, text)
+    }
+
+    fn absolute(&mut self, argument: Bound, span: Span) -> Result<Expr> {
+        let ty = argument.ty();
+        if argument.untyped || !(ty.is_numeric() || ty == Type::Null) {
+            return Err(self.no_function("abs", &[argument], span));
+        }
+        let ty = if ty == Type::Null { Type::Double } else { ty };
+        Ok(own(Function::Absolute, vec![cast(argument.expr, ty)], ty))
     }
 
     /// The error for a function that does not exist for these argument types.
@@ -535,21 +591,25 @@ impl<'a> ExprBinder<'_, 'a> {
     ) -> Result<Bound> {
         let constant = |bound: &Bound| bound.expr.as_literal().and_then(Value::as_text).map(str::to_owned);
         let (text, refuse) = (self.binder.text, |error: Error| place::at(error, self.binder.text, span));
-        let (pattern, group) = match (escape, constant(&pattern)) {
-            (None, known) => (pattern, i64::from(known.is_some_and(|known| has_group(&known)))),
+        // A group that has no part in the match is NULL; of a pattern that is not known it is not known whether it has one.
+        let (pattern, plain) = match (escape, constant(&pattern)) {
+            (None, known) => (pattern, known.is_some_and(|known| !has_group(&known))),
             (Some(escape), Some(known)) => {
                 let escape = constant(&escape);
                 let regular = crate::bind::expression::regex::between_marks(&known, escape.as_deref())
                     .map_err(refuse)?;
-                (Bound { expr: Expr::literal(Value::text(&regular), Type::Text), untyped: true, span }, 1)
+                (Bound { expr: Expr::literal(Value::text(&regular), Type::Text), untyped: true, span }, false)
             }
             (Some(_), None) => {
                 let error = Error::unsupported("substring with FROM and FOR takes a constant pattern");
                 return Err(place::at(error, text, span));
             }
         };
-        let part = format!("CASE WHEN regexp_like(s, p) THEN regexp_extract(s, p, {group}) END");
-        self.written_over("substring", &part, vec![("s", value), ("p", pattern)])
+        let part = match plain {
+            true => "CASE WHEN regexp_like(s, p) THEN regexp_extract(s, p, 0) END",
+            false => "(regexp_match(s, p))[1]",
+        };
+        self.written_over("substring", part, vec![("s", value), ("p", pattern)])
     }
 
     fn substring_of(&self, arguments: Vec<Bound>, span: Span) -> Result<Expr> {
@@ -803,10 +863,40 @@ fn whole_below_or_above(value: Bound, above: bool, text: &str) -> Result<Expr> {
     Ok(Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(cut)) }, whole))
 }
 
+/// The type whose name is called as a function of one value, as PostgreSQL allows: a cast.
+fn type_called(name: &str) -> Option<Type> {
+    Some(match name {
+        "bool" => Type::Boolean,
+        "int2" => Type::SmallInt,
+        "int4" => Type::Integer,
+        "int8" => Type::BigInt,
+        "float4" => Type::Real,
+        "float8" => Type::Double,
+        "text" | "bpchar" => Type::Text,
+        "date" => Type::Date,
+        "timestamptz" => Type::TimestampTz,
+        "timetz" => Type::TimeTz,
+        "bytea" => Type::Bytea,
+        "jsonb" => Type::Jsonb,
+        _ => return None,
+    })
+}
+
 impl Binder<'_> {
-    /// The moment of the statement: the same wherever it asks.
+    /// When the statement began, in microseconds since 1970: the same wherever it asks.
+    fn statement_moment(&mut self) -> i64 {
+        let known = crate::moment::asked();
+        *self.moment.get_or_insert_with(|| known.unwrap_or_else(|| self.relations.moment()))
+    }
+
+    fn said(&mut self) -> Expr {
+        Expr::literal(Value::I64(self.statement_moment()), Type::TimestampTz)
+    }
+
+    /// When the transaction began that the statement runs in: the statement itself outside of a block.
     pub(crate) fn now(&mut self, ty: Type) -> Expr {
-        let micros = *self.moment.get_or_insert_with(|| self.relations.moment());
+        let asked = self.statement_moment();
+        let micros = self.relations.transaction_moment().unwrap_or(asked);
         let local = types::zone::current().local(micros).unwrap_or(micros);
         let value = match ty {
             Type::Date => Value::I32(local.div_euclid(MICROS_PER_DAY) as i32),

@@ -1,5 +1,8 @@
 //! Functions of DuckDB that PostgreSQL lacks: of structs as rows of values, of paths of files, and of sizes. Called
 //! by `nested_calls`, before its own.
+//!
+//! Each function gives None for names and types that are not its own, and the next one is asked. The expressions are
+//! of library functions that `expr` has.
 
 use plan::functions::EQUAL_BINS;
 use plan::{Expr, ExprKind};

@@ -1,5 +1,8 @@
 //! Calls of the functions that are evaluated value by value (`plan::functions`), and of those that are other calls
 //! under another name.
+//!
+//! `call` finds a signature that the arguments fit and casts them to it; `written_out` gives the arguments back where
+//! the name is no other expression. Called by `apply`.
 
 use expr::functions::{self, Gives, Signature, Takes};
 use plan::{Arithmetic, Expr, ExprKind};
@@ -8,13 +11,13 @@ use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type, Value, Zone};
 
 use crate::bind::expression::coerce::{self, Bound, cast, read_literal, widens};
-use crate::bind::expression::{ExprBinder, operator, zones};
+use crate::bind::expression::{ExprBinder, operator, wide, zones};
 use crate::bind::function::library;
 use crate::bind::scope::nearest;
 use crate::place;
 
 /// Names that mean another function.
-const ALIASES: [(&str, &str); 30] = [
+const ALIASES: [(&str, &str); 29] = [
     ("datediff", "date_diff"),
     ("datepart", "date_part"),
     ("datesub", "date_sub"),
@@ -36,7 +39,6 @@ const ALIASES: [(&str, &str); 30] = [
     ("base64", "to_base64"),
     ("strlen", "octet_length"),
     ("suffix", "ends_with"),
-    ("clock_timestamp", "now"),
     ("ucase", "upper"),
     ("unicode", "ascii"),
     ("formatreadablesize", "format_bytes"),
@@ -77,8 +79,11 @@ const FIELDS: [(&str, &str, bool); 24] = [
 ];
 
 /// Functions written out below.
-const WRITTEN_OUT: [&str; 21] = [
+const WRITTEN_OUT: [&str; 24] = [
     "age",
+    "ago",
+    "create_sort_key",
+    "decimal_division",
     "current_catalog",
     "current_database",
     "current_schema",
@@ -156,7 +161,9 @@ fn matching(name: &str, arguments: &[Bound]) -> Option<&'static Signature> {
 /// The call, where a function of ours takes these arguments.
 pub(crate) fn call(name: &str, arguments: &[Bound], text: &str) -> Result<Option<Expr>> {
     let Some(signature) = matching(name, arguments) else {
-        if functions::named(name).is_some() && arguments.iter().any(|a| a.ty().is_timestamp_of_unit()) {
+        if functions::named(name).is_some()
+            && arguments.iter().any(|a| a.ty().is_timestamp_of_unit() || a.ty() == Type::TimeNs)
+        {
             let plain: Vec<Bound> = arguments.iter().cloned().map(coerce::in_microseconds).collect();
             return call(name, &plain, text);
         }
@@ -243,6 +250,9 @@ pub(crate) fn bits(op: &'static str, left: Bound, right: Bound, text: &str) -> R
         return crate::bind::function::bits::operator(op, left, right, text);
     }
     let mut operands = vec![left, right];
+    if let Some(whole) = wide::function(op, &operands) {
+        return Ok(Bound::typed(whole, span));
+    }
     if !shift && operands.iter().all(|o| o.ty().is_integer()) {
         let (unified, _) = coerce::unify(operands, op, text)?;
         operands = unified.into_iter().map(|e| Bound::typed(e, span)).collect();
@@ -311,6 +321,26 @@ impl<'a> ExprBinder<'_, 'a> {
         })
     }
 
+    /// What functions without arguments tell of the session and the server.
+    fn told_of_session(&self, name: &str) -> Option<Expr> {
+        let named = |value: &str| Expr::literal(Value::text(value), Type::NAME);
+        let relations = self.binder.relations;
+        let current = || relations.database_and_schema(&relations.current_schema());
+        Some(match name {
+            "version" => {
+                // Clients look for PostgreSQL's version at the beginning, and for who it really is behind it.
+                let version = crate::POSTGRESQL_VERSION;
+                let own = format!("PostgreSQL {version} (Quickstep {})", env!("CARGO_PKG_VERSION"));
+                Expr::literal(Value::text(&own), Type::Text)
+            }
+            "session_user" => named(&relations.session_user()),
+            "current_user" | "user" => named(&relations.current_user()),
+            "current_database" | "current_catalog" => named(&current().0),
+            "current_schema" => named(&current().1),
+            _ => return None,
+        })
+    }
+
     /// Calls that are other expressions; the arguments come back where the name is none of them.
     pub(crate) fn written_out(
         &mut self,
@@ -320,6 +350,9 @@ impl<'a> ExprBinder<'_, 'a> {
     ) -> Result<std::result::Result<Expr, Vec<Bound>>> {
         let text = self.binder.text;
         let constant = |value: &str| Expr::literal(Value::text(value), Type::Text);
+        if let (true, Some(told)) = (arguments.is_empty(), self.told_of_session(name)) {
+            return Ok(Ok(told));
+        }
         if let (Some((_, field, whole)), 1) = (FIELDS.iter().find(|(n, ..)| *n == name), arguments.len()) {
             let mut value = arguments.swap_remove(0);
             if value.untyped {
@@ -329,23 +362,12 @@ impl<'a> ExprBinder<'_, 'a> {
             return Ok(Ok(if *whole { self.without_fraction(part, span)? } else { part }));
         }
         Ok(Ok(match (name, arguments.len()) {
-            ("version", 0) => constant(concat!("Quickstep ", env!("CARGO_PKG_VERSION"))),
-            ("session_user", 0) => constant(&self.binder.relations.session_user()),
-            ("current_user" | "user", 0) => constant(&self.binder.relations.current_user()),
-            ("current_database" | "current_catalog", 0) => {
-                let relations = self.binder.relations;
-                constant(&relations.database_and_schema(&relations.current_schema()).0)
-            }
-            ("current_schema", 0) => {
-                let relations = self.binder.relations;
-                constant(&relations.database_and_schema(&relations.current_schema()).1)
-            }
             ("pg_typeof" | "typeof", 1) => {
                 let argument = &arguments[0];
                 let shown = if argument.untyped || argument.is_null() {
                     "unknown".to_owned()
                 } else {
-                    argument.ty().sql_name()
+                    argument.ty().without_collation().sql_name()
                 };
                 constant(&if name == "typeof" { shown } else { shown.to_lowercase() })
             }
@@ -376,29 +398,9 @@ impl<'a> ExprBinder<'_, 'a> {
                 let read = library::call(name, arguments, text, span)?;
                 Expr { ty: Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale }, ..read }
             }
-            ("div", 2)
-                if arguments.iter().any(Bound::is_null)
-                    && arguments.iter().all(|a| a.ty().is_numeric() || a.is_null()) =>
-            {
-                Expr::literal(Value::Null, Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 0 })
-            }
-            ("div", 2) if arguments.iter().all(|a| a.ty().is_integer() || a.ty().is_decimal()) => {
-                let wide = |a: &Bound| a.ty() == Type::BigInt || a.ty().is_decimal();
+            ("div", 2) if arguments.iter().all(|a| a.ty().is_numeric() || a.is_null()) => {
                 let right = arguments.swap_remove(1);
-                let left = arguments.swap_remove(0);
-                if wide(&left) || wide(&right) {
-                    let name = plan::functions::WHOLE_QUOTIENT.into();
-                    let ty = Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 0 };
-                    Expr::new(ExprKind::Library { name, arguments: vec![left.expr, right.expr] }, ty)
-                } else {
-                    // The least number divided by -1 is beyond its type.
-                    let left = Bound::typed(cast(left.expr, Type::BigInt), left.span);
-                    self.whole_quotient(left, right, span)?
-                }
-            }
-            ("div", 2) if arguments.iter().all(|a| a.ty().is_numeric()) => {
-                let right = arguments.swap_remove(1);
-                self.whole_quotient(arguments.swap_remove(0), right, span)?
+                self.div(arguments.swap_remove(0), right, span)?
             }
             ("timezone", 2) => {
                 let moment = arguments.swap_remove(1);
@@ -412,6 +414,16 @@ impl<'a> ExprBinder<'_, 'a> {
                     None => cast(moment.expr, Type::TimestampTz),
                 }
             }
+            ("ago", 1) => {
+                let now = Bound::typed(self.binder.now(Type::TimestampTz), span);
+                let mut by = arguments.swap_remove(0);
+                if by.untyped {
+                    by = Bound::typed(read_literal(&by, Type::Interval, text)?, by.span);
+                }
+                operator::arithmetic(Arithmetic::Subtract, now, by, text)?
+            }
+            ("create_sort_key", count) if count > 0 && count % 2 == 0 => self.sort_key_of(arguments)?,
+            ("decimal_division", 2 | 3) => self.decimal_division(arguments, span)?,
             // From a moment to the beginning of today.
             ("age", 1) => {
                 let today = cast(self.binder.now(Type::Date), Type::Timestamp);
@@ -422,10 +434,91 @@ impl<'a> ExprBinder<'_, 'a> {
         }))
     }
 
+    /// The whole part of a quotient of numbers, or of NULL.
+    fn div(&mut self, left: Bound, right: Bound, span: Span) -> Result<Expr> {
+        let decimal = Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 0 };
+        if left.is_null() || right.is_null() {
+            return Ok(Expr::literal(Value::Null, decimal));
+        }
+        let exact = |a: &Bound| a.ty().is_integer() || a.ty().is_decimal();
+        let wide = |a: &Bound| a.ty() == Type::BigInt || a.ty().is_decimal();
+        if !(exact(&left) && exact(&right)) {
+            return self.whole_quotient(left, right, span);
+        }
+        if wide(&left) || wide(&right) {
+            let name = plan::functions::WHOLE_QUOTIENT.into();
+            return Ok(Expr::new(
+                ExprKind::Library { name, arguments: vec![left.expr, right.expr] },
+                decimal,
+            ));
+        }
+        // The least number divided by -1 is beyond its type.
+        let left = Bound::typed(cast(left.expr, Type::BigInt), left.span);
+        self.whole_quotient(left, right, span)
+    }
+
+    /// `create_sort_key(value, 'DESC NULLS LAST', ...)`: bytes in the order that the words ask for.
+    fn sort_key_of(&mut self, arguments: Vec<Bound>) -> Result<Expr> {
+        let mut keys = Vec::with_capacity(arguments.len() / 2);
+        for pair in arguments.chunks(2) {
+            let [value, order] = pair else { return Err(Error::internal("a value and its order")) };
+            let said = order.expr.as_literal().and_then(Value::as_text).unwrap_or_default().to_uppercase();
+            let (descending, nulls_first) = match said.split_whitespace().collect::<Vec<_>>().as_slice() {
+                ["ASC" | "ASCENDING"] => (false, false),
+                ["DESC" | "DESCENDING"] => (true, true),
+                [way @ ("ASC" | "DESC"), "NULLS", place @ ("FIRST" | "LAST")] => {
+                    (*way == "DESC", *place == "FIRST")
+                }
+                _ => {
+                    let message = "create_sort_key takes the order of a value as a constant text";
+                    let error = Error::new(SqlState::InvalidParameterValue, message)
+                        .with_hint("write create_sort_key(value, 'ASC NULLS LAST')");
+                    return Err(place::at(error, self.binder.text, order.span));
+                }
+            };
+            let expr = operator::in_order(value.expr.clone());
+            keys.push(plan::SortKey { expr, descending, nulls_first });
+        }
+        let nothing = Expr::literal(Value::Null, Type::Text);
+        Ok(crate::bind::decorrelate::packing::ordered_row(keys, nothing))
+    }
+
+    /// `decimal_division(a, b [, scale])`: a decimal quotient, rounded to the nearest and halves to the even digit.
+    fn decimal_division(&mut self, mut arguments: Vec<Bound>, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        let refused =
+            |message: String| place::at(Error::new(SqlState::UndefinedFunction, message), text, span);
+        let wanted = if arguments.len() == 3 { arguments.pop() } else { None };
+        let mut digits = [(0, 0); 2];
+        for (argument, digits) in arguments.iter_mut().zip(&mut digits) {
+            let (shown, known) = (argument.ty(), coerce::as_decimal(argument.ty()));
+            *digits =
+                known.ok_or_else(|| refused(format!("decimal_division takes decimals, not {shown}")))?;
+        }
+        let [(p1, s1), (p2, s2)] = digits.map(|(precision, scale)| (u32::from(precision), u32::from(scale)));
+        let scale = match wanted.as_ref().map(|wanted| wanted.expr.as_literal().and_then(Value::as_i64)) {
+            None => 6.max(s1 + p2 + 1),
+            Some(Some(scale)) if (0..=38).contains(&scale) => scale as u32,
+            Some(_) => return Err(refused("decimal_division takes a constant scale from 0 to 38".into())),
+        };
+        let Some(ty) = Type::decimal(p1 - s1 + s2 + scale, scale) else {
+            let message = "the quotient of decimal_division would need more than 38 digits";
+            let error = Error::new(SqlState::NumericValueOutOfRange, message)
+                .with_hint("cast the operands to fewer digits, or give a scale");
+            return Err(place::at(error, text, span));
+        };
+        let arguments = arguments.into_iter().map(|argument| argument.expr).collect();
+        Ok(Expr::new(ExprKind::Library { name: plan::functions::DECIMAL_QUOTIENT.into(), arguments }, ty))
+    }
+
     /// The whole part of a quotient.
     pub(crate) fn whole_quotient(&mut self, left: Bound, right: Bound, span: Span) -> Result<Expr> {
         let quotient = operator::arithmetic(Arithmetic::Divide, left, right, self.binder.text)?;
-        if quotient.ty.is_integer() { Ok(quotient) } else { self.whole_part(quotient, span) }
+        if quotient.ty.is_integer() || quotient.ty.is_wide_integer() {
+            Ok(quotient)
+        } else {
+            self.whole_part(quotient, span)
+        }
     }
 
     /// The setting's value now.

@@ -1,5 +1,8 @@
 //! PostgreSQL's functions of arrays, of regular expressions with all their arguments, and of JSONB: their names, the
 //! types they take, and what they give. Called by `nested_calls`, before its own.
+//!
+//! Each function gives None for names and types that are not its own, and the next one is asked. An element that has
+//! another type than the array's is brought to their common one.
 
 use plan::{Expr, ExprKind};
 use types::{Error, Result, SqlState, Type, Value};

@@ -4,23 +4,30 @@
 //! Equal calls share a column. `Binder::windows` turns the calls of a SELECT into plan nodes; calls with compatible
 //! partitions and orders share one node and thus one sort. While arguments are bound, `ExprBinder::windows` is taken
 //! out, so that nested calls are errors. Called by `bind::function` for OVER and by `bind::select`.
+//!
+//! `aggregate(DISTINCT value) OVER (...)` is written out as window calls that have no DISTINCT. A frame that begins with
+//! its partition sees a value from the row on where it first is. So the aggregate counts that row alone: `row_number` over
+//! the partition's rows of the same value, in the window's order, is a call of its own, and the aggregate, which comes
+//! after it (`BoundWindow::stage`), has `= 1` as a further FILTER. A frame that begins anywhere else gathers its values as
+//! a list, of which each is kept once and a function of lists makes the result; it costs as much as the frame is long.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plan::{AggregateFunction, ColumnId, ExternalFunction};
+use plan::{AggregateCall, AggregateFunction, ColumnId, ExternalFunction};
 use plan::{
-    Arithmetic, Exclusion, Expr, Frame, FrameBound, FrameUnit, LogicalPlan, SortKey, WindowCall,
+    Arithmetic, Exclusion, Expr, ExprKind, Frame, FrameBound, FrameUnit, LogicalPlan, SortKey, WindowCall,
     WindowFunction,
 };
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal};
 use types::{Error, Result, SqlState, Type, Value};
 
-use crate::bind::decorrelate::packing::{AggregateArguments, Packed};
+use crate::bind::decorrelate::packing::{AggregateArguments, Packed, is_there, where_there};
 use crate::bind::expression::coerce::{self, Bound, cast};
 use crate::bind::expression::{ExprBinder, literal, operator};
 use crate::bind::function::{aggregate, arguments};
+use crate::bind::nested;
 use crate::bind::query::order_value;
 use crate::bind::{Binder, folded};
 use crate::place;
@@ -49,6 +56,10 @@ pub(crate) struct BoundWindow {
     pub result: Packed,
     /// Further calls over the same rows that the result is made of.
     pub others: Vec<WindowCall>,
+    /// Equal values count once, which is still to be written out (`numbering`, `of_list`).
+    pub distinct: bool,
+    /// Calls of a later stage use the results of earlier ones.
+    pub stage: u32,
 }
 
 impl BoundWindow {
@@ -68,6 +79,9 @@ struct Spec<'a> {
     frame: Option<&'a tree::Frame>,
     span: Span,
 }
+
+/// The window function that is written out as others (`fill.rs`).
+const FILL: &str = "fill";
 
 /// Names that mean a window function only.
 fn function_named(name: &str) -> Option<WindowFunction> {
@@ -90,7 +104,7 @@ fn function_named(name: &str) -> Option<WindowFunction> {
 
 /// Whether the name is that of a function which needs OVER.
 pub(crate) fn is_window_function(name: &str) -> bool {
-    function_named(name).is_some()
+    name == FILL || function_named(name).is_some()
 }
 
 /// Whether the arguments of a call have an order of their own.
@@ -102,6 +116,19 @@ fn windowing(message: impl Into<String>) -> Error {
     Error::new(SqlState::WindowingError, message)
 }
 
+/// The function of a window call: what it is called over, and what is made of what it gives.
+struct WindowedFunction {
+    function: WindowFunction,
+    arguments: Vec<Expr>,
+    filter: Option<Expr>,
+    ty: Type,
+    packed: Packed,
+    /// Further aggregates that the result is made of.
+    further: Vec<AggregateCall>,
+    /// Equal values count once.
+    distinct: bool,
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     /// A call with an OVER clause.
     pub(crate) fn window(
@@ -111,6 +138,14 @@ impl<'a> ExprBinder<'_, 'a> {
         over: &'a tree::Over,
         span: Span,
     ) -> Result<Bound> {
+        if name == FILL {
+            let named = self.windows.as_ref().map_or(&[][..], |windows| windows.named);
+            let spec = match over {
+                tree::Over::Name(name) => self.named_window(name, named, named.len())?,
+                tree::Over::Spec(spec) => self.window_spec(spec, named, named.len(), span)?,
+            };
+            return self.fill(call, spec.partition, spec.order, span);
+        }
         self.window_of(name, call, over, None, span)
     }
 
@@ -150,10 +185,15 @@ impl<'a> ExprBinder<'_, 'a> {
         let inside = std::mem::replace(&mut self.in_window, true);
         let result = self.bound_window((name, pack), call, over, windows.named, span);
         self.in_window = inside;
-        let bound = result.map(|mut window| {
+        let numbering = match &result {
+            Ok(window) if window.distinct => Some(numbering(window)),
+            _ => None,
+        };
+        let bound = result.and_then(|window| Ok((window, numbering.transpose()?)));
+        let bound = bound.map_err(refuse).map(|(mut window, numbering)| {
             let result = window.result;
             let (partition, order) = (window.partition.clone(), window.order.clone());
-            let others = std::mem::take(&mut window.others);
+            let mut others = std::mem::take(&mut window.others);
             let mut column = |mut window: BoundWindow| {
                 let ty = window.call.ty;
                 let same = |known: &&BoundWindow| {
@@ -178,6 +218,14 @@ impl<'a> ExprBinder<'_, 'a> {
                 windows.calls.push(window);
                 Expr::column(id, ty)
             };
+            if let Some(numbering) = numbering {
+                let number = column(numbering);
+                window.stage += 1;
+                for call in std::iter::once(&mut window.call).chain(&mut others) {
+                    first_only(call, number.clone());
+                }
+            }
+            let stage = window.stage;
             let first = column(window);
             let others = others.into_iter().map(|call| {
                 column(BoundWindow {
@@ -187,6 +235,8 @@ impl<'a> ExprBinder<'_, 'a> {
                     call,
                     result: Packed::Nothing,
                     others: Vec::new(),
+                    distinct: false,
+                    stage,
                 })
             });
             let others = others.collect();
@@ -234,52 +284,8 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             name => name,
         };
-        let mut packed = Packed::Nothing;
-        let mut further = Vec::new();
-        let (function, arguments, filter, ty) = match function_named(name).filter(|_| pack.is_none()) {
-            Some(function) => {
-                if call.filter.is_some() {
-                    return Err(refuse(Error::unsupported(format!(
-                        "FILTER is not supported for {name}, which is no aggregate function"
-                    ))));
-                }
-                let (arguments, ty) = self.window_arguments(&function, call, span)?;
-                (function, arguments, None, ty)
-            }
-            None => {
-                let external = pack.map(|pack| self.packed(name, pack, call, span)).transpose()?;
-                let known = aggregate::function_named(name).filter(|_| external.is_none());
-                let Some(function) = known.or(external.as_ref().map(|e| e.call.function.clone())) else {
-                    let error = if aggregate::is_aggregate(name) {
-                        Error::unsupported(format!("aggregate function {name} is not supported"))
-                    } else {
-                        Error::new(
-                            SqlState::UndefinedFunction,
-                            format!(
-                                "OVER specified, but {name} is not a window function nor an aggregate function"
-                            ),
-                        )
-                    };
-                    return Err(refuse(error));
-                };
-                let AggregateArguments { call, others, result } = match external {
-                    Some(external) => external,
-                    None => self.aggregate_call(name, function, call, None, span)?,
-                };
-                let call = aggregate::guarded(call);
-                packed = result;
-                further = others.into_iter().map(aggregate::guarded).collect();
-                if call.distinct {
-                    return Err(refuse(Error::unsupported("DISTINCT is not supported for window functions")));
-                }
-                (
-                    WindowFunction::Aggregate(call.function),
-                    call.argument.into_iter().collect(),
-                    call.filter,
-                    call.ty,
-                )
-            }
-        };
+        let WindowedFunction { function, arguments, filter, ty, packed, further, distinct } =
+            self.windowed_function(name, pack, call, span)?;
         use WindowFunction as F;
         if ignore_nulls && !matches!(function, F::Lag | F::Lead | F::FirstValue | F::LastValue | F::NthValue)
         {
@@ -303,9 +309,7 @@ impl<'a> ExprBinder<'_, 'a> {
         };
         // Literals order nothing.
         order.retain(|k| k.expr.as_literal().is_none());
-        if !function.uses_frame() {
-            frame = Frame::whole();
-        } else if order.is_empty() && frame == Frame::standard() {
+        if !function.uses_frame() || (order.is_empty() && frame == Frame::standard()) {
             frame = Frame::whole();
         }
         let peers = order.len();
@@ -320,7 +324,66 @@ impl<'a> ExprBinder<'_, 'a> {
         });
         let others = others.collect();
         let call = WindowCall { function, arguments, filter, ignore_nulls, frame, peers, ty };
-        Ok(BoundWindow { id: ColumnId(u32::MAX), partition, order, call, result: packed, others })
+        let id = ColumnId(u32::MAX);
+        let mut window =
+            BoundWindow { id, partition, order, call, result: packed, others, distinct, stage: 0 };
+        if distinct && !only_grows(&window.call.frame) {
+            window.distinct = false;
+            of_list(&mut window).map_err(refuse)?;
+        }
+        Ok(window)
+    }
+
+    /// The function of a window call with its arguments, whether it is an aggregate or not.
+    fn windowed_function(
+        &mut self,
+        name: &str,
+        pack: Option<&Arc<ExternalFunction>>,
+        call: &'a tree::Call,
+        span: Span,
+    ) -> Result<WindowedFunction> {
+        let text = self.binder.text;
+        let refuse = |error: Error| place::at(error, text, span);
+        if let Some(function) = function_named(name).filter(|_| pack.is_none()) {
+            if call.filter.is_some() {
+                return Err(refuse(Error::unsupported(format!(
+                    "FILTER is not supported for {name}, which is no aggregate function"
+                ))));
+            }
+            let (arguments, ty) = self.window_arguments(&function, call, span)?;
+            let (filter, packed, further, distinct) = (None, Packed::Nothing, Vec::new(), false);
+            return Ok(WindowedFunction { function, arguments, filter, ty, packed, further, distinct });
+        }
+        let external = pack.map(|pack| self.packed(name, pack, call, span)).transpose()?;
+        let known = aggregate::function_named(name).filter(|_| external.is_none());
+        let Some(function) = known.or(external.as_ref().map(|e| e.call.function.clone())) else {
+            let error = if aggregate::is_aggregate(name) {
+                Error::unsupported(format!("aggregate function {name} is not supported"))
+            } else {
+                Error::new(
+                    SqlState::UndefinedFunction,
+                    format!("OVER specified, but {name} is not a window function nor an aggregate function"),
+                )
+            };
+            return Err(refuse(error));
+        };
+        let AggregateArguments { call, others, result } = match external {
+            Some(external) => external,
+            None => self.aggregate_call(name, function, call, None, span)?,
+        };
+        let call = aggregate::guarded(call);
+        if call.function == AggregateFunction::ApproxCountDistinct {
+            return Err(refuse(Error::unsupported(format!("{name} is not supported as a window function"))));
+        }
+        Ok(WindowedFunction {
+            function: WindowFunction::Aggregate(call.function),
+            arguments: call.argument.into_iter().collect(),
+            filter: call.filter,
+            ty: call.ty,
+            packed: result,
+            further: others.into_iter().map(aggregate::guarded).collect(),
+            distinct: call.distinct,
+        })
     }
 
     /// The arguments of a function that is no aggregate, defaults put in, and its type.
@@ -622,22 +685,117 @@ impl Binder<'_> {
     /// Window nodes on top of `plan`. Calls over the same partitions share a node where one's order begins with the
     /// other's.
     pub(crate) fn windows(&self, mut plan: LogicalPlan, mut calls: Vec<BoundWindow>) -> LogicalPlan {
-        calls.sort_by_key(|call| std::cmp::Reverse(call.order.len()));
-        let mut nodes: Vec<(Vec<Expr>, Vec<SortKey>, Vec<(ColumnId, WindowCall)>)> = Vec::new();
-        for BoundWindow { id, partition, order, call, .. } in calls {
-            let shared = nodes.iter_mut().find(|(parts, keys, _)| {
-                parts.iter().all(|p| partition.contains(p))
+        calls.sort_by_key(|call| (call.stage, std::cmp::Reverse(call.order.len())));
+        let mut nodes: Vec<(u32, Vec<Expr>, Vec<SortKey>, Vec<(ColumnId, WindowCall)>)> = Vec::new();
+        for BoundWindow { id, partition, order, call, stage, .. } in calls {
+            let shared = nodes.iter_mut().find(|(of_stage, parts, keys, _)| {
+                *of_stage == stage
+                    && parts.iter().all(|p| partition.contains(p))
                     && partition.iter().all(|p| parts.contains(p))
                     && keys.starts_with(&order)
             });
             match shared {
-                Some((_, _, calls)) => calls.push((id, call)),
-                None => nodes.push((partition, order, vec![(id, call)])),
+                Some((.., calls)) => calls.push((id, call)),
+                None => nodes.push((stage, partition, order, vec![(id, call)])),
             }
         }
-        for (partition, order, calls) in nodes {
+        for (_, partition, order, calls) in nodes {
             plan = LogicalPlan::Window { input: Box::new(plan), partition, order, calls };
         }
         plan
     }
+}
+
+/// Whether rows enter the frame as the window's rows go by and none leaves it.
+fn only_grows(frame: &Frame) -> bool {
+    frame.start == FrameBound::Unbounded && frame.exclusion == Exclusion::NoOthers
+}
+
+/// The call that numbers the rows with the same value, those that the FILTER of `window` leaves first.
+fn numbering(window: &BoundWindow) -> Result<BoundWindow> {
+    let Some(value) = window.call.arguments.first() else {
+        return Err(Error::internal("an aggregate of distinct values without a value"));
+    };
+    if value.is_volatile() || window.call.filter.as_ref().is_some_and(Expr::is_volatile) {
+        let error = Error::unsupported("DISTINCT of a volatile expression is not supported over a window");
+        return Err(error.with_hint("compute the expression in a subquery"));
+    }
+    let mut partition = window.partition.clone();
+    partition.push(value.clone());
+    partition.extend(window.call.filter.clone().map(passes));
+    let call = WindowCall {
+        function: WindowFunction::RowNumber,
+        arguments: vec![],
+        filter: None,
+        ignore_nulls: false,
+        frame: Frame::whole(),
+        peers: window.order.len(),
+        ty: Type::BigInt,
+    };
+    Ok(BoundWindow {
+        partition,
+        call,
+        result: Packed::Nothing,
+        others: vec![],
+        distinct: false,
+        stage: window.stage,
+        ..window.clone()
+    })
+}
+
+fn passes(filter: Expr) -> Expr {
+    let kind = ExprKind::IsBoolean { input: Box::new(filter), value: true, negated: false };
+    Expr::new(kind, Type::Boolean)
+}
+
+/// Lets an aggregate see the first row of each value only.
+fn first_only(call: &mut WindowCall, number: Expr) {
+    let one = Expr::literal(Value::I64(1), Type::BigInt);
+    let first = Expr::compare(types::Comparison::Equal, number, one);
+    call.filter = Some(Expr::and(call.filter.take().into_iter().chain([first]).collect()));
+}
+
+/// The aggregate as a function of the list of its frame's values.
+fn of_list(window: &mut BoundWindow) -> Result<()> {
+    let WindowFunction::Aggregate(function) = &window.call.function else { return Ok(()) };
+    window.result = match window.result {
+        Packed::List(list) => Packed::Fold { list, function: "list_each_once", ty: list },
+        Packed::Fold { list, function, ty } => Packed::Once { list, function, ty },
+        _ => {
+            let value = window.call.arguments.first().cloned();
+            let of_list = list_function(function, window.call.ty);
+            let (Some(of_list), Some(value), Packed::Nothing) = (of_list, value, window.result) else {
+                let message = format!("{}(DISTINCT ...) is not supported over this frame", function.name());
+                return Err(Error::unsupported(message)
+                    .with_hint("begin the frame with UNBOUNDED PRECEDING, without EXCLUDE"));
+            };
+            let (list, ty) = (Type::list(value.ty)?, window.call.ty);
+            let slot = nested::call("list_slot", vec![value.clone()], Type::Bytea);
+            window.call.arguments = vec![where_there(vec![is_there(value)], slot)];
+            window.call.function = WindowFunction::Aggregate(AggregateFunction::StringAgg {
+                delimiter: "".into(),
+                ordered: false,
+                most: None,
+            });
+            window.call.ty = Type::Bytea;
+            Packed::Once { list, function: of_list, ty }
+        }
+    };
+    Ok(())
+}
+
+/// The function of lists that gives what the aggregate gives, in the aggregate's type.
+fn list_function(function: &AggregateFunction, ty: Type) -> Option<&'static str> {
+    use AggregateFunction as A;
+    Some(match function {
+        A::Count => "list_count",
+        A::Sum => "list_sum",
+        A::Avg if ty == Type::Double => "list_avg",
+        A::Product => "list_product",
+        A::StddevSamp if ty == Type::Double => "list_stddev_samp",
+        A::StddevPop if ty == Type::Double => "list_stddev_pop",
+        A::VarSamp if ty == Type::Double => "list_var_samp",
+        A::VarPop if ty == Type::Double => "list_var_pop",
+        _ => return None,
+    })
 }

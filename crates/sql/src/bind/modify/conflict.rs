@@ -19,7 +19,8 @@ use crate::RelationInfo;
 use crate::bind::decorrelate::{joined, replace};
 use crate::bind::expression::{Clause, ExprBinder, fold};
 use crate::bind::modify::{
-    Changed, Changing, Named, action, case, column_position, entries, is_null, only_default, something,
+    Changed, Changing, Named, action, case, column_position, entries, in_schema, is_null, only_default,
+    something,
 };
 use crate::bind::scope::Scope;
 use crate::bind::{Binder, Relation, folded};
@@ -137,7 +138,8 @@ impl<'a> Binder<'a> {
         conflict: Option<Conflict>,
     ) -> Result<Changing> {
         let mut scope = Scope::new(None);
-        scope.entries = entries(&named.shown(), named.info, &changed.values, true);
+        let own = entries(&named.shown(), named.info, &changed.values, true);
+        scope.entries = in_schema(own, named.schema().as_ref());
         self.versions(&mut scope, named.info, None, Some(&changed.values));
         self.changing(ModificationKind::Insert, named, changed, scope, returning, conflict)
     }
@@ -239,7 +241,7 @@ impl<'a> Binder<'a> {
         let info = named.info;
         let (mut plan, row, old) = self.with_holder(relation.plan, &named, &ids, &key)?;
         let mut scope = Scope::new(None);
-        scope.entries = entries(&named.shown(), info, &old, true);
+        scope.entries = in_schema(entries(&named.shown(), info, &old, true), named.schema().as_ref());
         // An alias of that name is the user's, as it is in PostgreSQL.
         if !scope.has_table("excluded") {
             scope.entries.extend(entries("excluded", info, &ids, true));

@@ -90,8 +90,7 @@ impl<'a> Binder<'a> {
 
 fn scope_of(table: &str, columns: &[Field], ids: &[ColumnId]) -> Scope {
     let table: Rc<str> = table.into();
-    let mut scope = Scope::default();
-    scope.entries = columns
+    let entries = columns
         .iter()
         .zip(ids)
         .map(|(field, id)| Entry {
@@ -103,5 +102,5 @@ fn scope_of(table: &str, columns: &[Field], ids: &[ColumnId]) -> Scope {
             hidden: false,
         })
         .collect();
-    scope
+    Scope { entries, ..Scope::default() }
 }

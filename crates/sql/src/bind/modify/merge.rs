@@ -21,13 +21,14 @@ use syntax::tree::{
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use crate::RelationInfo;
+use crate::bind::decorrelate::subquery::Pending;
 use crate::bind::decorrelate::{joined, replace};
 use crate::bind::expression::coerce::{self, Bound};
 use crate::bind::expression::{Clause, ExprBinder, fold};
 use crate::bind::from::sample::word_before;
 use crate::bind::from::{duplicate_alias, shared_alias};
 use crate::bind::modify::{
-    Changed, Changing, Named, action, always_generated, case, column_position, entries, is_null, something,
+    Changed, Changing, Named, action, always_generated, case, column_position, is_null, something,
     unknown_column,
 };
 use crate::bind::query::values::is_default;
@@ -123,6 +124,20 @@ fn verb_of(text: &str, clause: &MergeClause) -> Span {
     Span::new(word_before(text, before, verb).start, clause.span.end)
 }
 
+/// The rows that a MERGE goes over: the columns of those with a source, a target or both, and which rows these are.
+struct MergeRows {
+    both: Vec<Entry>,
+    source: Vec<Entry>,
+    own: Vec<Entry>,
+    has_target: Expr,
+    has_source: Expr,
+    no_target: Expr,
+    no_source: Expr,
+    /// There may be rows without a target, and rows without a source.
+    lone_sources: bool,
+    lone_targets: bool,
+}
+
 impl<'a> Binder<'a> {
     /// The source, by a name that USING can tell, and what makes its rows match.
     fn merge_source(&self, parts: &MergeParts<'a>) -> Result<(&'a tree::Table, &'a Ast)> {
@@ -207,18 +222,11 @@ impl<'a> Binder<'a> {
     pub(crate) fn merge(&mut self, named: Named<'_>, parts: MergeParts<'a>) -> Result<Changing> {
         use MergeWhen as K;
         let info = named.info;
-        let unreachable = |kinds: &dyn Fn(K) -> bool| {
-            let mut of_kind = parts.clauses.iter().filter(|c| kinds(c.when));
-            of_kind.any(|c| c.condition.is_none()) && of_kind.next().is_some()
-        };
+        check_reachable(parts.clauses)?;
         let by_source = |kind: K| kind == K::NotMatchedBySource;
-        if unreachable(&|k| k == K::Matched) || unreachable(&is_alone) || unreachable(&by_source) {
-            let message = "unreachable WHEN clause specified after unconditional WHEN clause";
-            return Err(Error::new(SqlState::SyntaxError, message));
-        }
         let (table, on) = self.merge_source(&parts)?;
         let (target, scan) = self.target(&named, PolicyCommand::Update)?;
-        let own = entries(&target.name, info, &target.columns, true);
+        let own = target.entries(&target.columns);
         let source = self.bind_factor(table, &Scope::new(None), false)?;
         if let Some(twice) = shared_alias(&own, &source.entries) {
             return Err(duplicate_alias(&twice)
@@ -235,18 +243,14 @@ impl<'a> Binder<'a> {
         let mut both = Scope::new(None);
         both.entries = source.entries.iter().chain(&own).cloned().collect();
         let both = Rc::new(both);
-        let conjuncts = self.conjuncts(on, &both, Clause::On, &mut None, &[])?;
-        if !conjuncts.pending.is_empty() || !conjuncts.memberships.is_empty() {
-            return Err(Error::unsupported("a subquery in MERGE's ON is not supported")
-                .with_hint("compute it in a subquery in USING"));
-        }
+        let matches = self.merge_condition(on, &both)?;
         let kind = match (lone_sources, lone_targets) {
             (false, false) => JoinKind::Inner,
             (true, false) => JoinKind::Left,
             (false, true) => JoinKind::Right,
             (true, true) => JoinKind::Full,
         };
-        let plan = joined(from, scan, conjuncts.filters, kind);
+        let plan = joined(from, scan, matches, kind);
         if lone_sources {
             self.make_nullable(&own);
             self.columns.get_mut(target.row).nullable = true;
@@ -255,62 +259,18 @@ impl<'a> Binder<'a> {
             self.make_nullable(&source.entries);
             self.columns.get_mut(marker).nullable = true;
         }
-        let has_target = is_null(self.column(target.row), true);
-        let has_source = is_null(self.column(marker), true);
-        let overriding = parts
-            .clauses
-            .iter()
-            .any(|clause| matches!(clause.action, MergeAction::Insert { overriding_system: Some(_), .. }));
-        let mut pending = Vec::new();
-        let mut whens = Vec::with_capacity(parts.clauses.len());
-        for clause in parts.clauses {
-            let mut scope = Scope::new(None);
-            let mut conditions = Vec::new();
-            match clause.when {
-                K::Matched => {
-                    scope.entries.clone_from(&both.entries);
-                    if lone_sources {
-                        conditions.push(has_target.clone());
-                    }
-                    if lone_targets {
-                        conditions.push(has_source.clone());
-                    }
-                }
-                K::NotMatched | K::NotMatchedByTarget => {
-                    scope.entries.clone_from(&source.entries);
-                    conditions.push(is_null(self.column(target.row), false));
-                }
-                K::NotMatchedBySource => {
-                    scope.entries.clone_from(&own);
-                    conditions.push(is_null(self.column(marker), false));
-                }
-            }
-            let mut binder = ExprBinder::new(self, Rc::new(scope), Clause::Merge);
-            if let Some(condition) = &clause.condition {
-                conditions.push(binder.condition(condition, "MERGE WHEN")?);
-            }
-            if let MergeAction::Error(message) = &clause.action {
-                let refusal = Some(binder.merge_refusal(message.as_ref())?);
-                pending.append(&mut binder.pending);
-                let (condition, action) = (fold::and(conditions), RowAction::Nothing);
-                whens.push(When { condition, action, values: vec![], refusal });
-                continue;
-            }
-            let (done, values) = binder.merge_action(clause, &named, &source.entries, overriding)?;
-            let privilege = match done {
-                RowAction::Insert => Some(Privilege::Insert),
-                RowAction::Update => Some(Privilege::Update),
-                RowAction::Delete => Some(Privilege::Delete),
-                RowAction::Nothing => None,
-            };
-            if let Some(privilege) = privilege {
-                let given = values.iter().enumerate().filter(|(_, value)| value.is_some());
-                let places: Vec<usize> = given.map(|(at, _)| at).collect();
-                binder.binder.check_write(info, privilege, &places)?;
-            }
-            pending.append(&mut binder.pending);
-            whens.push(When { condition: fold::and(conditions), action: done, values, refusal: None });
-        }
+        let rows = MergeRows {
+            both: both.entries.clone(),
+            source: source.entries.clone(),
+            own: own.clone(),
+            has_target: is_null(self.column(target.row), true),
+            has_source: is_null(self.column(marker), true),
+            no_target: is_null(self.column(target.row), false),
+            no_source: is_null(self.column(marker), false),
+            lone_sources,
+            lone_targets,
+        };
+        let (whens, pending) = self.merge_whens(parts.clauses, &rows, &named)?;
         let (plan, found) = self.attach(plan, pending)?;
         let number = |at: usize| Expr::literal(Value::I32(at as i32), Type::Integer);
         let clause = self.columns.add("clause", Type::Integer, false);
@@ -335,35 +295,127 @@ impl<'a> Binder<'a> {
         let mut computed = Vec::with_capacity(target.columns.len() + 1);
         let mut values: Vec<ColumnId> = Vec::with_capacity(target.columns.len());
         for (at, old) in target.columns.iter().enumerate() {
-            let mut branches = Vec::new();
-            for (place, when) in whens.iter().enumerate() {
-                if let Some(Some(expr)) = when.values.get(at) {
-                    branches.push((is(self, place), replace(expr.clone(), &found)));
-                }
-            }
-            let expr = case(branches, self.passed(*old));
+            let branches = whens.iter().enumerate().filter_map(|(place, when)| {
+                let value = when.values.get(at)?.as_ref()?;
+                Some((is(self, place), replace(value.clone(), &found)))
+            });
+            let expr = case(branches.collect(), self.passed(*old));
             let value = self.new_value(info, at, &expr);
             computed.push((value, expr));
             values.push(value);
         }
         let told = self.columns.add(MERGE_ACTION, Type::Text, false);
-        let names = [(RowAction::Insert, "INSERT"), (RowAction::Update, "UPDATE")];
-        let names = names.map(|(which, word)| {
-            let is = Expr::compare(Comparison::Equal, self.column(done), action(which));
-            (is, Expr::literal(Value::text(word), Type::Text))
-        });
-        computed.push((told, case(names.to_vec(), Expr::literal(Value::text("DELETE"), Type::Text))));
+        computed.push((told, self.merge_action_told(done)));
         let plan = self.beside(plan, computed);
         let plan = self.generated_values(plan, info, &mut values)?;
         let mut scope = Scope::new(None);
         scope.entries = source.entries;
-        scope.entries.extend(entries(&target.name, info, &values, true));
+        scope.entries.extend(target.entries(&values));
         self.versions(&mut scope, info, Some(&target.columns), Some(&values));
         let (table, name) = (Some(MERGE_ACTION.into()), MERGE_ACTION.into());
         scope.entries.push(Entry { table, schema: None, name, id: told, plain: true, hidden: true });
         let changed = Changed { plan, action: done, row: target.row, values };
         self.changing(ModificationKind::Merge, named, changed, scope, parts.returning, None)
     }
+
+    /// What ON asks of source and target, conjunct by conjunct.
+    fn merge_condition(&mut self, on: &'a Ast, both: &Rc<Scope>) -> Result<Vec<Expr>> {
+        let conjuncts = self.conjuncts(on, both, Clause::On, &mut None, &[])?;
+        if !conjuncts.pending.is_empty() || !conjuncts.memberships.is_empty() {
+            return Err(Error::unsupported("a subquery in MERGE's ON is not supported")
+                .with_hint("compute it in a subquery in USING"));
+        }
+        Ok(conjuncts.filters)
+    }
+
+    /// The WHEN clauses, each with the condition under which it is the one, and subqueries that they use.
+    fn merge_whens(
+        &mut self,
+        clauses: &'a [MergeClause],
+        rows: &MergeRows,
+        named: &Named<'_>,
+    ) -> Result<(Vec<When>, Vec<Pending>)> {
+        use MergeWhen as K;
+        let overriding = clauses
+            .iter()
+            .any(|clause| matches!(clause.action, MergeAction::Insert { overriding_system: Some(_), .. }));
+        let mut pending = Vec::new();
+        let mut whens = Vec::with_capacity(clauses.len());
+        for clause in clauses {
+            let mut scope = Scope::new(None);
+            let mut conditions = Vec::new();
+            match clause.when {
+                K::Matched => {
+                    scope.entries.clone_from(&rows.both);
+                    if rows.lone_sources {
+                        conditions.push(rows.has_target.clone());
+                    }
+                    if rows.lone_targets {
+                        conditions.push(rows.has_source.clone());
+                    }
+                }
+                K::NotMatched | K::NotMatchedByTarget => {
+                    scope.entries.clone_from(&rows.source);
+                    conditions.push(rows.no_target.clone());
+                }
+                K::NotMatchedBySource => {
+                    scope.entries.clone_from(&rows.own);
+                    conditions.push(rows.no_source.clone());
+                }
+            }
+            let mut binder = ExprBinder::new(self, Rc::new(scope), Clause::Merge);
+            if let Some(condition) = &clause.condition {
+                conditions.push(binder.condition(condition, "MERGE WHEN")?);
+            }
+            if let MergeAction::Error(message) = &clause.action {
+                let refusal = Some(binder.merge_refusal(message.as_ref())?);
+                pending.append(&mut binder.pending);
+                let (condition, action) = (fold::and(conditions), RowAction::Nothing);
+                whens.push(When { condition, action, values: vec![], refusal });
+                continue;
+            }
+            let (done, values) = binder.merge_action(clause, named, &rows.source, overriding)?;
+            let privilege = match done {
+                RowAction::Insert => Some(Privilege::Insert),
+                RowAction::Update => Some(Privilege::Update),
+                RowAction::Delete => Some(Privilege::Delete),
+                RowAction::Nothing => None,
+            };
+            if let Some(privilege) = privilege {
+                let given = values.iter().enumerate().filter(|(_, value)| value.is_some());
+                let places: Vec<usize> = given.map(|(at, _)| at).collect();
+                binder.binder.check_write(named.info, privilege, &places)?;
+            }
+            pending.append(&mut binder.pending);
+            whens.push(When { condition: fold::and(conditions), action: done, values, refusal: None });
+        }
+        Ok((whens, pending))
+    }
+
+    /// The name of the action of a row, as merge_action() tells it.
+    fn merge_action_told(&self, done: ColumnId) -> Expr {
+        let names = [(RowAction::Insert, "INSERT"), (RowAction::Update, "UPDATE")];
+        let names = names.map(|(which, word)| {
+            let is = Expr::compare(Comparison::Equal, self.column(done), action(which));
+            (is, Expr::literal(Value::text(word), Type::Text))
+        });
+        case(names.to_vec(), Expr::literal(Value::text("DELETE"), Type::Text))
+    }
+}
+
+/// An error for a clause behind one of its kind that always holds.
+fn check_reachable(clauses: &[MergeClause]) -> Result<()> {
+    use MergeWhen as K;
+    let unreachable = |kinds: &dyn Fn(K) -> bool| {
+        let mut of_kind = clauses.iter().filter(|c| kinds(c.when));
+        of_kind.any(|c| c.condition.is_none()) && of_kind.next().is_some()
+    };
+    let by_source = |kind: K| kind == K::NotMatchedBySource;
+    if unreachable(&|k| k == K::Matched) || unreachable(&is_alone) || unreachable(&by_source) {
+        let message = "unreachable WHEN clause specified after unconditional WHEN clause";
+        return Err(Error::new(SqlState::SyntaxError, message));
+    }
+    Ok(())
 }
 
 /// `target.column = source.column`; what is wrong with a column is told where it stands.

@@ -45,6 +45,8 @@ pub(crate) struct Target<'i> {
     pub info: &'i RelationInfo,
     /// Its alias, or its own name.
     pub name: Rc<str>,
+    /// The schema that expressions may qualify the name with.
+    pub schema: Option<Rc<str>>,
     /// The column that holds the reference of each row.
     pub row: ColumnId,
     /// The table's columns in this query, in the table's order.
@@ -65,6 +67,13 @@ impl Named<'_> {
     /// The name by which expressions mean the table.
     pub(crate) fn shown(&self) -> Rc<str> {
         self.alias.as_deref().unwrap_or(&self.name.name).into()
+    }
+
+    /// The schema that expressions may qualify that name with: none of an alias. The default one fits any entry without
+    /// a schema, under both of its names.
+    pub(crate) fn schema(&self) -> Option<Rc<str>> {
+        let schema = self.name.schema.as_deref().filter(|_| self.alias.is_none())?;
+        (schema != "main").then(|| schema.into())
     }
 }
 
@@ -124,6 +133,19 @@ pub(crate) fn entries(table: &str, names: &RelationInfo, ids: &[ColumnId], plain
     named.map(entry).collect()
 }
 
+/// The entries with a schema that may qualify them.
+pub(crate) fn in_schema(mut entries: Vec<Entry>, schema: Option<&Rc<str>>) -> Vec<Entry> {
+    entries.iter_mut().for_each(|entry| entry.schema = schema.cloned());
+    entries
+}
+
+impl Target<'_> {
+    /// The table's columns as names of a scope.
+    pub(crate) fn entries(&self, ids: &[ColumnId]) -> Vec<Entry> {
+        in_schema(entries(&self.name, self.info, ids, true), self.schema.as_ref())
+    }
+}
+
 impl<'a> Binder<'a> {
     /// Makes the WITH queries of a statement known to what is bound next.
     pub(crate) fn with_queries(mut self, with: Option<&'a With>) -> Result<Self> {
@@ -151,7 +173,7 @@ impl<'a> Binder<'a> {
         let Relation { plan, columns } =
             self.rows_let_pass(named.info, Relation { plan, columns }, command)?;
         let columns = columns.into_iter().map(|(_, id)| id).collect();
-        Ok((Target { info: named.info, name: named.shown(), row, columns }, plan))
+        Ok((Target { info: named.info, name: named.shown(), schema: named.schema(), row, columns }, plan))
     }
 
     /// Asks whether columns of a table may be written, or with none whether its rows may.
@@ -187,7 +209,7 @@ impl<'a> Binder<'a> {
         others: &'a [TableWithJoins],
     ) -> Result<(LogicalPlan, Scope)> {
         let mut scope = Scope::new(None);
-        scope.entries = entries(&target.name, target.info, &target.columns, true);
+        scope.entries = target.entries(&target.columns);
         let named = scope.entries.iter().any(|e| e.name.eq_ignore_ascii_case(ROW_ID));
         let row = (!named).then(|| Entry {
             table: Some(target.name.clone()),
@@ -239,7 +261,7 @@ impl<'a> Binder<'a> {
         let plan = self.generated_values(plan, target.info, &mut values)?;
         places.extend((0..values.len()).filter(|at| target.info.is_generated(*at)));
         let mut names = Scope::new(None);
-        names.entries = entries(&target.name, target.info, &values, true);
+        names.entries = target.entries(&values);
         let own = target.columns.len();
         names.entries.extend(scope.entries[own..].iter().cloned());
         self.versions(&mut names, target.info, Some(&target.columns), Some(&values));

@@ -15,18 +15,9 @@ use types::{Error, Result, SqlState, Type, Value};
 use crate::bind::expression::coerce::{self, Bound, cast};
 use crate::bind::expression::{ExprBinder, operator};
 use crate::bind::folded;
+pub(crate) use crate::bind::function::named::takes_lambda;
 use crate::bind::nested::call;
 use crate::bind::scope::{Entry, Scope};
-
-/// Functions whose argument is a lambda, by the names they go by.
-pub(crate) fn takes_lambda(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "list_transform" | "array_transform" | "list_apply" | "array_apply" | "apply" => "list_transform",
-        "list_filter" | "array_filter" | "filter" => "list_filter",
-        "list_reduce" | "array_reduce" | "reduce" => "list_reduce",
-        _ => return None,
-    })
-}
 
 /// What is computed of a lambda's parameters.
 #[derive(Clone, Copy)]

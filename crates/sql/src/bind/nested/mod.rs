@@ -8,7 +8,7 @@ pub(crate) mod lambda;
 pub(crate) mod nested_calls;
 pub(crate) mod paths;
 
-use plan::{Expr, ExprKind};
+use plan::Expr;
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
 use types::nested::{encoding, union};
@@ -18,16 +18,13 @@ use crate::bind::expression::coerce::{self, Bound, cast};
 use crate::bind::expression::{ExprBinder, fold, literal, operator};
 use crate::bind::folded;
 use crate::bind::function::arguments;
+use crate::bind::function::arguments::is_plain;
 use crate::bind::nested::lambda::takes_lambda;
 use crate::bind::nested::paths::names_of;
+pub(crate) use crate::bind::parts::call;
 use crate::bind::query::columns::is_pattern;
 use crate::bind::scope::nearest;
 use crate::place;
-
-/// A call of a kernel by its name, without checks.
-pub(crate) fn call(name: &str, arguments: Vec<Expr>, ty: Type) -> Expr {
-    Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
-}
 
 /// A list of expressions of one type; of literals, a literal.
 pub(crate) fn list_of(elements: Vec<Expr>, element: Type) -> Result<Expr> {
@@ -121,6 +118,12 @@ impl<'a> ExprBinder<'_, 'a> {
         let mut bound = Vec::with_capacity(values.len());
         for value in values {
             match &value.kind {
+                // The columns of a table, each by itself.
+                AstKind::Star(star) if star.of.is_some() && is_plain(star) => {
+                    let Some(of) = &star.of else { continue };
+                    let items = self.qualified_star(of, value.span)?;
+                    bound.extend(items.into_iter().map(|item| Bound::typed(item.expr, item.span)));
+                }
                 AstKind::Star(star) if !is_pattern(star) => {
                     return Err(self.no_argument("row", &value.to_string(), word));
                 }
@@ -176,6 +179,12 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(self.at(error, span));
         };
         let exact = fields.iter().position(|(own, _)| own == name);
+        // Fields without names are f1, f2 and so on, as PostgreSQL calls them.
+        let numbered = || {
+            let at = name.strip_prefix('f')?.parse::<usize>().ok()?.checked_sub(1)?;
+            fields.get(at).filter(|(own, _)| own.is_empty()).map(|_| at)
+        };
+        let exact = exact.or_else(numbered);
         match exact.or_else(|| fields.iter().position(|(own, _)| own.eq_ignore_ascii_case(name))) {
             Some(at) => Ok(Bound::typed(extract(of.expr, at), of.span)),
             None => {
@@ -210,7 +219,12 @@ impl<'a> ExprBinder<'_, 'a> {
                 call("json_extract", vec![of.expr, step], ty)
             }
             ty if ty.is_text() => {
-                let index = Bound::typed(self.whole(index)?, span);
+                let mut index = self.whole(index)?;
+                if ty == Type::NAME {
+                    // As in PostgreSQL, where a name is an array of characters that begins with number 0.
+                    index = crate::bind::nested::plus(index, 1);
+                }
+                let index = Bound::typed(index, span);
                 let part = self.slice(of, vec![Some(index.clone()), Some(index.clone())])?;
                 crate::bind::decorrelate::packing::where_known(vec![index.expr], part.expr)
             }
@@ -352,10 +366,10 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(crate) fn whole(&self, bound: Bound) -> Result<Expr> {
         let span = bound.span;
         let ty = bound.ty();
-        if ty.is_integer() || ty == Type::Null || bound.untyped {
-            if let Some(expr) = coerce::implicit(bound, Type::BigInt, self.binder.text)? {
-                return Ok(expr);
-            }
+        if (ty.is_integer() || ty == Type::Null || bound.untyped)
+            && let Some(expr) = coerce::implicit(bound, Type::BigInt, self.binder.text)?
+        {
+            return Ok(expr);
         }
         let error =
             Error::new(SqlState::DatatypeMismatch, format!("an index is a whole number, not of type {ty}"));
@@ -570,8 +584,10 @@ impl<'a> ExprBinder<'_, 'a> {
             let error = format!("operator does not exist: {value_ty} {} {element}", op.symbol());
             return Err(self.at(Error::new(SqlState::UndefinedFunction, error), span));
         };
-        // Equal intervals are not always the same values, which is what a list is searched for.
-        if let (Type::Interval, AstKind::List { array: _, elements }) = (common, &right.kind) {
+        // Equal intervals, and texts that a collation compares, are not always the same values, which is what a list is
+        // searched for.
+        let own = common == Type::Interval || !common.compared_by().is_binary();
+        if let (true, AstKind::List { array: _, elements }) = (own, &right.kind) {
             let mut found = Vec::with_capacity(elements.len());
             for element in elements {
                 let element = self.bind(element)?;
@@ -579,10 +595,15 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             return Ok(Bound::typed(if all { fold::and(found) } else { fold::or(found) }, span));
         }
+        // What is nested is compared by its bytes.
+        let (value, common) = match common.is_text() && own {
+            true => (value.expr.cast(Type::Text), Type::Text),
+            false => (cast(value.expr, common), common),
+        };
         let list = cast(list.expr, Type::list(common)?);
         let name = if all { "list_all" } else { "list_any" };
         let op = Expr::literal(Value::text(op.symbol()), Type::Text);
-        Ok(Bound::typed(call(name, vec![cast(value.expr, common), list, op], Type::Boolean), span))
+        Ok(Bound::typed(call(name, vec![value, list, op], Type::Boolean), span))
     }
 
     /// `value IN list`, the list first: whether it is among the elements, of which a NULL is equal to none.

@@ -302,6 +302,10 @@ impl Call<'_, '_, '_> {
             )
             .with_hint("cast the value or the list"));
         };
+        // What is nested is compared by its bytes.
+        if common.collation().is_some() {
+            return Ok((cast(of, Type::list(Type::Text)?), given.expr.cast(Type::Text), Type::Text));
+        }
         Ok((cast(of, Type::list(common)?), cast(given.expr, common), common))
     }
     /// Lists of one element type; NULL is a list of it too.
@@ -378,6 +382,19 @@ impl Call<'_, '_, '_> {
                 let (exprs, ty) = self.lists()?;
                 call("list_concat", exprs, ty)
             }
+            _ => return self.of_whole_lists(),
+        }))
+    }
+
+    /// Functions that take lists as sets, sort them, choose from them or put them together.
+    fn of_whole_lists(&self) -> Result<Option<Expr>> {
+        let count = self.arguments.len();
+        let list = self.arguments.first().map(Bound::ty).filter(|ty| matches!(ty, Type::List(_)));
+        let element = list.and_then(Type::element).unwrap_or(Type::Null);
+        let is_list = |at: usize| self.list_at(at).is_some();
+        let null = |at: usize| self.arguments[at].is_null();
+        let first = || self.argument(0).expr;
+        Ok(Some(match (self.name, count) {
             ("list_distinct" | "array_distinct", 1) => call("list_distinct", vec![first()], some(list)?),
             ("list_unique" | "array_unique", 1) if list.is_some() => {
                 call("list_unique", vec![first()], Type::BigInt)
@@ -443,7 +460,12 @@ impl Call<'_, '_, '_> {
                     (Some(Type::Real), Some(Type::Real)) => Type::Real,
                     _ => Type::Double,
                 })?;
-                call(distance(name).unwrap_or(name), vec![self.to(0, ty)?, self.to(1, ty)?], Type::Double)
+                // Lists of numbers of 64 bits at most are read as they lie.
+                let numbers = |at: usize| match self.list_at(at) {
+                    Some(of) if of.is_plain_integer() || of.is_float() => Ok(self.argument(at).expr),
+                    _ => self.to(at, ty),
+                };
+                call(distance(name).unwrap_or(name), vec![numbers(0)?, numbers(1)?], Type::Double)
             }
             ("flatten", 1) if matches!(element, Type::List(_)) || element == Type::Null && list.is_some() => {
                 match element {
@@ -452,6 +474,17 @@ impl Call<'_, '_, '_> {
                     inner => call("flatten", vec![first()], inner),
                 }
             }
+            _ => return self.of_ranges_and_texts(),
+        }))
+    }
+
+    /// Functions that make lists of ranges and texts, or one value of a list.
+    fn of_ranges_and_texts(&self) -> Result<Option<Expr>> {
+        let count = self.arguments.len();
+        let list = self.arguments.first().map(Bound::ty).filter(|ty| matches!(ty, Type::List(_)));
+        let element = list.and_then(Type::element).unwrap_or(Type::Null);
+        let first = || self.argument(0).expr;
+        Ok(Some(match (self.name, count) {
             ("range" | "generate_series" | "list_range", 1..=3) if (0..count).all(|at| self.number(at)) => {
                 let number = |at: usize| self.binder.whole(self.argument(at));
                 let mut arguments = match count {

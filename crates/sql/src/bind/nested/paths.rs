@@ -1,8 +1,11 @@
 //! Steps into values: names behind points, and what stands in brackets.
+//!
+//! A name with points is tried as schema, table and column first, then as a column and fields of it: the longest that
+//! is a column counts. Called while expressions are bound, and for the names of columns in headings.
 
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
-use types::{Error, Result, Type};
+use types::{Result, Type};
 
 use crate::bind::decorrelate::packing::where_known;
 use crate::bind::expression::ExprBinder;
@@ -57,7 +60,6 @@ enum Step<'a> {
     Index(&'a Ast),
     Slice(&'a tree::SliceStep),
     Field(&'a tree::Name),
-    Method(&'a tree::Call),
 }
 
 /// The steps of `x.a[1]` and its like from `root` on, and the root.
@@ -71,7 +73,6 @@ fn steps<'a>(ast: &'a Ast, text: &str) -> Result<(&'a Ast, Vec<Step<'a>>)> {
             AstKind::Field(_, None) => {
                 return Err(refusal::unsupported("all fields of a value as columns", text, root.span));
             }
-            AstKind::Method(inner, call) => (&**inner, Step::Method(call)),
             _ => break,
         };
         steps.push(step);
@@ -86,21 +87,12 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(crate) fn access(&mut self, ast: &'a Ast) -> Result<Bound> {
         let (root, steps) = steps(ast, self.binder.text)?;
         let mut names: Vec<&'a tree::Name> = names_of(root).unwrap_or_default().iter().collect();
-        let mut called = None;
-        if let AstKind::Call(call) = &root.kind
-            && let [before @ .., last] = call.name.names.as_slice()
-            && !before.is_empty()
-        {
-            // `a.f(x)[1]`: the function is a step behind a column.
-            names.extend(before);
-            called = Some(tree::Call { name: tree::Path { names: vec![last.clone()] }, ..(**call).clone() });
-        }
-        if names.len().saturating_sub(1) + usize::from(called.is_some()) + steps.len() > STEPS_MAX {
+        if names.len().saturating_sub(1) + steps.len() > STEPS_MAX {
             return Err(self.at(stack::too_deep(), Span::default()));
         }
         // `t.s[1].a`: as many leading names as make a column are one.
         let mut rest = steps.as_slice();
-        if !names.is_empty() && called.is_none() {
+        if !names.is_empty() {
             while let Some((Step::Field(name), after)) = rest.split_first() {
                 names.push(name);
                 rest = after;
@@ -110,13 +102,9 @@ impl<'a> ExprBinder<'_, 'a> {
             [] => self.bind(root)?,
             names => self.value_named(names)?,
         };
-        if let Some(call) = &called {
-            return Err(self.no_field(call, &bound));
-        }
         for step in rest {
             bound = match step {
                 Step::Field(name) => self.field(bound, &folded(name), name.span)?,
-                Step::Method(call) => return Err(self.no_field(call, &bound)),
                 Step::Index(index) => {
                     let index = self.bind(index)?;
                     self.subscript(bound, index)?
@@ -136,10 +124,44 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(bound)
     }
 
-    /// A call behind a point, where a field's name is expected.
-    fn no_field(&self, call: &tree::Call, of: &Bound) -> Error {
-        let shown = Ast { kind: AstKind::Call(Box::new(call.clone())), span: Span::default() };
-        self.at(Error::unsupported(format!("{shown} is no name of a field")), of.span)
+    /// `e.f(x)`, which is `f(e, x)`. A chain of calls is written so at once: its text would be copied for each of them.
+    pub(crate) fn method(&mut self, of: &Ast, call: &tree::Call, span: Span) -> Result<Bound> {
+        let (mut root, mut calls) = (of, vec![(call, span)]);
+        while let AstKind::Method(inner, inner_call) = &root.kind {
+            calls.push((&**inner_call, root.span));
+            root = &**inner;
+        }
+        let mut ast = root.clone();
+        for (call, span) in calls.into_iter().rev() {
+            let mut call = call.clone();
+            let value = tree::Argument { variadic: false, name: None, value: ast };
+            call.arguments.get_or_insert_default().list.insert(0, value);
+            ast = Ast { kind: AstKind::Call(Box::new(call)), span };
+        }
+        let ast = self.binder.texts.keep_expr(ast);
+        self.bind(ast)
+    }
+
+    /// `a.f(x)` where `a` is no schema but a value: the call `f(a, x)`. `None` where it is a schema, or nothing.
+    pub(crate) fn method_of_names(&mut self, call: &'a tree::Call, span: Span) -> Result<Option<Bound>> {
+        let [before @ .., last] = call.name.names.as_slice() else { return Ok(None) };
+        if before.is_empty() || call.arguments.is_none() {
+            return Ok(None);
+        }
+        let is_schema = match self.binder.schema_of_function(&call.name) {
+            Ok(Some(schema)) => {
+                let refused = self.binder.refuse_in_schema(&schema, &folded(last), last.span);
+                refused.is_ok() || self.binder.relations.schema_names().contains(&schema)
+            }
+            Ok(None) => true,
+            Err(_) => false,
+        };
+        if is_schema || self.identifier(before).is_err() {
+            return Ok(None);
+        }
+        let of = Ast { kind: AstKind::Column(tree::Path { names: before.to_vec() }), span };
+        let call = tree::Call { name: tree::Path { names: vec![last.clone()] }, ..call.clone() };
+        self.method(&of, &call, span).map(Some)
     }
 
     /// A column by as many names as it takes, and the fields of it that the others name.

@@ -125,6 +125,12 @@ impl<'a> ExprBinder<'_, 'a> {
         if has_options(star) {
             return Err(refusal::unsupported("* with options in this place", text, at));
         }
+        // The row of a table as one value.
+        if let Some(name) = star.of.as_ref().and_then(tree::Path::single)
+            && let Some(row) = self.whole_row(name)?
+        {
+            return Ok(row);
+        }
         let shown = match &star.of {
             None => "*".to_owned(),
             Some(of) => format!("{of}.*"),

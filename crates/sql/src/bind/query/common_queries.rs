@@ -17,17 +17,16 @@ use syntax::tree;
 use syntax::tree::walk::{Node, walk};
 use types::{Error, Result, SqlState, Type};
 
+use crate::bind::decorrelate::deferred::{ROWS_GUESSED, put_off};
 use crate::bind::decorrelate::unnest::{free_columns, with_new_columns};
 use crate::bind::query::changes_rows;
 use crate::bind::query::marks::Marks;
 use crate::bind::scope::Scope;
-use crate::bind::{Binder, Cte, Relation, folded, refusal};
+use crate::bind::{Binder, Cte, Relation, folded};
 use crate::statement::row_query;
 
 /// Copies of one expression up to which each is written out where it is named.
 const COPIES_MAX: usize = 8;
-/// Rows that a query which runs before is taken to have until it has run.
-const ROWS_GUESSED: f64 = 1000.0;
 
 /// Rows that are computed before, and what is known of their columns.
 #[derive(Clone)]
@@ -57,9 +56,6 @@ impl<'a> Binder<'a> {
         let first = self.ctes.len();
         let uses = uses(with, named, self.copies);
         for (cte, (references, copies)) in with.queries.iter().zip(uses) {
-            if let Some(first) = cte.key.first() {
-                return Err(refusal::unsupported("USING KEY", self.text, first.value.span));
-            }
             let name = folded(&cte.name);
             if self.ctes[first..].iter().any(|c| c.name == name) {
                 let error = Error::new(
@@ -80,9 +76,11 @@ impl<'a> Binder<'a> {
                 references,
                 copies,
                 once: None,
+                put_off: None,
                 changed: false,
                 recursive: with.recursive,
                 recursion: None,
+                key: &cte.key,
                 marks: Marks::of(cte),
                 at: cte.name.span,
             });
@@ -96,6 +94,12 @@ impl<'a> Binder<'a> {
         cte.used = true;
         if let Some(named) = cte.once.clone() {
             return Ok(self.read_rows(&named));
+        }
+        if let Some(put_off) = &cte.put_off {
+            let (plan, renamed) = with_new_columns(&put_off.plan, &mut self.columns);
+            let own = |id: &ColumnId| renamed.get(id).copied().unwrap_or(*id);
+            let columns = put_off.columns.iter().map(|(name, id)| (name.clone(), own(id))).collect();
+            return Ok(Relation { plan, columns });
         }
         if changes_rows(cte.statement) {
             let name = cte.name.clone();
@@ -113,7 +117,7 @@ impl<'a> Binder<'a> {
             return Ok(relation);
         }
         let cte = &self.ctes[at];
-        if cte.marks.is_some() {
+        if cte.marks.is_some() || !cte.key.is_empty() {
             let error = Error::new(SqlState::SyntaxError, "WITH query is not recursive");
             return Err(self.error_at(error, cte.at));
         }
@@ -135,7 +139,17 @@ impl<'a> Binder<'a> {
         // A text that was written for the statement (PIVOT) may name it more often than the statement does.
         let again = references != 1 || !self.steps.is_empty() || !self.inside.is_empty();
         let differs = again && self.is_volatile(&relation.plan);
-        if !(once || differs) || !free_columns(&relation.plan).is_empty() {
+        if !(once || differs) {
+            return Ok(relation);
+        }
+        if !free_columns(&relation.plan).is_empty() {
+            if !differs || references == 1 || self.reads_working(&relation.plan) {
+                return Ok(relation);
+            }
+            // Computed for each row of the query around it, and once for all that read it there.
+            let plan = put_off(&relation.plan, &mut self.deferred, &mut self.columns);
+            let relation = Relation { plan, columns: relation.columns };
+            self.ctes[at].put_off = Some(relation.clone());
             return Ok(relation);
         }
         if self.reads_working(&relation.plan) {
@@ -194,12 +208,11 @@ impl<'a> Binder<'a> {
     }
 
     /// A plan as rows that are computed before, under the ids that its columns have: however often it is copied, its
-    /// volatile calls are evaluated once.
+    /// volatile calls are evaluated once. With columns from around it, once they are known.
     pub(crate) fn rows_of_one_run(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        if !free_columns(&plan).is_empty() || self.reads_working(&plan) {
-            return Err(Error::unsupported(
-                "volatile functions beside a correlated subquery are not supported inside another correlated subquery or a recursive step",
-            ));
+        self.refuse_working(&plan)?;
+        if !free_columns(&plan).is_empty() {
+            return Ok(put_off(&plan, &mut self.deferred, &mut self.columns));
         }
         let ids = plan.output();
         let (copy, renamed) = with_new_columns(&plan, &mut self.columns);
@@ -207,6 +220,24 @@ impl<'a> Binder<'a> {
         let columns = ids.iter().map(|id| (Rc::from(self.columns.get(*id).name.as_str()), own(id))).collect();
         let named = self.compute_once("rows of an outer query".to_owned(), Relation { plan: copy, columns });
         Ok(self.scan_rows(&named, &ids))
+    }
+
+    fn refuse_working(&self, plan: &LogicalPlan) -> Result<()> {
+        match self.reads_working(plan) {
+            true => Err(Error::unsupported(
+                "volatile functions beside a correlated subquery are not supported inside a recursive step",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Rows that had been put off are computed before the query, under the next number.
+    pub(crate) fn compute_unnested(&mut self, plan: LogicalPlan, ids: &[ColumnId]) -> Result<()> {
+        self.refuse_working(&plan)?;
+        let name = |id: &ColumnId| (Rc::from(self.columns.get(*id).name.as_str()), *id);
+        let columns = ids.iter().map(name).collect();
+        self.compute_once("rows of an outer query".to_owned(), Relation { plan, columns });
+        Ok(())
     }
 
     /// How far the list of what runs before is, to go back to.
@@ -223,6 +254,11 @@ impl<'a> Binder<'a> {
             cte.once.take_if(|rows| rows.index >= before.rows);
             cte.recursion.take_if(|known| known.result() >= before.rows);
         }
+    }
+
+    /// The number that the next materialized result will have.
+    pub(crate) fn next_index(&self) -> usize {
+        self.materialized
     }
 
     /// The number of a new materialized result.

@@ -1,4 +1,7 @@
 //! GROUP BY: its expressions and grouping sets, positions and aliases in it, GROUP BY ALL.
+//!
+//! Called by `select` after WHERE and before the select list is bound. An expression that stands twice is one key.
+//! GROUP BY ALL is settled behind the select list: every item without an aggregate.
 
 use std::collections::HashSet;
 use std::rc::Rc;

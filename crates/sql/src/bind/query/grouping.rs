@@ -8,7 +8,8 @@
 //!                             Join Cross input, Values (0), (1), (2)
 //! ```
 //! Where one set has all keys (ROLLUP and CUBE have such a set) and all aggregates can be made of those of smaller
-//! groups, the input is grouped by all keys first, and what is joined with the numbers is the groups:
+//! groups, or of their states, the input is grouped by all keys first, and what is joined with the numbers is the
+//! groups:
 //!
 //! ```text
 //!                           Project s, s / n
@@ -156,13 +157,39 @@ fn mergeable(call: &AggregateCall) -> bool {
     use AggregateFunction as A;
     let simple = matches!(
         call.function,
-        A::Count | A::CountStar | A::Sum | A::Avg | A::Min | A::Max | A::BoolAnd | A::BoolOr
-    );
+        A::Count
+            | A::CountStar
+            | A::Sum
+            | A::Avg
+            | A::Min
+            | A::Max
+            | A::AnyValue
+            | A::BoolAnd
+            | A::BoolOr
+            | A::BitAnd
+            | A::BitOr
+            | A::BitXor
+            | A::Product
+    ) || call.function.state_form().is_some();
     // An average's sum is checked only where it is a value of its own: where it might not fit, the average stays
     // whole.
-    let wide = |a: &Expr| a.ty == Type::BigInt || a.ty.scale() > 8;
+    let wide = |a: &Expr| a.ty.scale() > 8;
     let fits = call.function != A::Avg || !call.argument.as_ref().is_some_and(wide);
     simple && fits && !call.distinct
+}
+
+/// The column of a call among `calls`, which is added where it is not there yet.
+fn known_or_added(
+    call: AggregateCall,
+    calls: &mut Vec<(ColumnId, AggregateCall)>,
+    add: impl FnOnce() -> ColumnId,
+) -> ColumnId {
+    let known = calls.iter().find(|(_, known)| *known == call).map(|(id, _)| *id);
+    known.unwrap_or_else(|| {
+        let id = add();
+        calls.push((id, call));
+        id
+    })
 }
 
 /// Expressions that are keys become the columns of those.
@@ -317,20 +344,28 @@ impl<'a> Binder<'a> {
         use AggregateFunction as A;
         let (mut partial, mut merged, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for (id, call) in calls {
-            let mut step = |binder: &mut Self, first: A, second: A, ty: Type| {
-                let inner = binder.columns.add(first.name(), ty, true);
-                let outer = binder.columns.add(first.name(), ty, true);
-                let argument = if first == A::CountStar { None } else { call.argument.clone() };
+            // `first` over rows, of type `partial_ty`, then `second` over what that made. What several calls have in
+            // common is there once.
+            let mut steps = |binder: &mut Self, first: A, partial_ty: Type, second: A, ty: Type| {
                 let distinct = false;
-                partial.push((
-                    inner,
-                    AggregateCall { function: first, argument, distinct, filter: call.filter.clone(), ty },
-                ));
+                let argument = if first == A::CountStar { None } else { call.argument.clone() };
+                let filter = call.filter.clone();
+                let name = first.name();
+                let inner = AggregateCall { function: first, argument, distinct, filter, ty: partial_ty };
+                let inner =
+                    known_or_added(inner, &mut partial, || binder.columns.add(name, partial_ty, true));
                 let argument = Some(binder.column(inner));
-                merged
-                    .push((outer, AggregateCall { function: second, argument, distinct, filter: None, ty }));
+                let outer = AggregateCall { function: second, argument, distinct, filter: None, ty };
+                let outer = known_or_added(outer, &mut merged, || binder.columns.add(name, ty, true));
                 binder.column(outer)
             };
+            if let Some(form) = call.function.state_form() {
+                let value = steps(self, A::State(form), Type::Bytea, call.function.clone(), call.ty);
+                values.push((id, value));
+                continue;
+            }
+            let mut step =
+                |binder: &mut Self, first: A, second: A, ty: Type| steps(binder, first, ty, second, ty);
             let value = match &call.function {
                 A::Count | A::CountStar => or_zero(step(self, call.function.clone(), A::Sum, Type::BigInt)),
                 A::Avg => {
@@ -341,13 +376,16 @@ impl<'a> Binder<'a> {
                             Type::Decimal { precision: 19, scale: 0 },
                         ),
                         t if t.is_float() => (Type::Double, Type::Double),
+                        // The sum of values of 64 bits may need more.
+                        Type::BigInt => (Type::HugeInt, Type::Double),
                         _ => (Type::BigInt, Type::Double),
                     };
                     let sum = step(self, A::Sum, A::Sum, sum_type);
                     let count = step(self, A::Count, A::Sum, Type::BigInt);
                     let zero = Expr::literal(Value::I64(0), Type::BigInt);
                     let some = Expr::compare(Comparison::Greater, count.clone(), zero);
-                    let sum = if sum_type == Type::BigInt { cast(sum, Type::Double) } else { sum };
+                    let whole = matches!(sum_type, Type::BigInt | Type::HugeInt);
+                    let sum = if whole { cast(sum, Type::Double) } else { sum };
                     let kind = ExprKind::Arithmetic {
                         op: Arithmetic::Divide,
                         left: Box::new(sum),
@@ -376,7 +414,7 @@ impl<'a> Binder<'a> {
         let mut expressions = Vec::new();
         let mut calls = Vec::with_capacity(aggregates.calls.len());
         for (id, call) in aggregates.calls {
-            let counts = matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
+            let counts = call.function.counts();
             if counts {
                 let inner = self.columns.add("count", call.ty, true);
                 expressions.push((id, or_zero(Expr::column(inner, call.ty))));

@@ -1,4 +1,7 @@
 //! What unnamed items of a select list are called.
+//!
+//! Called by `select` for each item without AS. The rules are PostgreSQL's: a column's name, a function's, a type's
+//! of a cast, `case` of CASE; what has none is `?column?`.
 
 use plan::FileSource;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind};
@@ -20,7 +23,8 @@ pub(crate) fn heading(ast: &Ast) -> String {
         AstKind::Position(number) => format!("#{number}"),
         AstKind::Nested(inner) | AstKind::Collate(inner, _) => heading(inner),
         AstKind::Field(_, Some(field)) => folded(field),
-        AstKind::Index(..) | AstKind::Slice(_) | AstKind::Method(..) => root_heading(ast),
+        AstKind::Index(..) | AstKind::Slice(_) => root_heading(ast),
+        AstKind::Method(_, call) => call_heading(call),
         AstKind::Call(call) => call_heading(call),
         AstKind::Special(special) => special_heading(special).to_owned(),
         AstKind::Columns(_) => "columns".into(),
@@ -69,7 +73,8 @@ fn root_heading(ast: &Ast) -> String {
     let mut root = ast;
     loop {
         root = match &root.kind {
-            AstKind::Index(inner, _) | AstKind::Field(inner, Some(_)) | AstKind::Method(inner, _) => inner,
+            AstKind::Index(inner, _) | AstKind::Field(inner, Some(_)) => inner,
+            AstKind::Method(_, call) => return call_heading(call),
             AstKind::Slice(slice) => &slice.expr,
             AstKind::Column(path) => return path.names.first().map_or_else(String::new, folded),
             AstKind::Call(call) if call.name.names.len() > 1 => {

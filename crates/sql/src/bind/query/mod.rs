@@ -26,12 +26,13 @@ use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use syntax::Span;
-use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal, OperatorKind, StatementKind};
+use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal, OperatorKind};
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::RelationInfo;
 use crate::bind::expression::coerce::{self, Bound};
 use crate::bind::expression::{Clause, ExprBinder, strip};
+pub(crate) use crate::bind::nodes::{changes_rows, place_of};
 use crate::bind::query::common_queries::relations_in;
 use crate::bind::scope::{Entry, Scope};
 use crate::bind::{Binder, Relation};
@@ -64,22 +65,6 @@ pub(crate) fn order_value<'a>(text: &str, item: &'a tree::OrderItem) -> Result<&
         }
     };
     Err(place::at(error, text, item.span))
-}
-
-/// What stands in the brackets, if a query is nothing but brackets around another.
-pub(crate) fn bracketed(query: &tree::Query) -> Option<&tree::Query> {
-    match query {
-        tree::Query {
-            with: None,
-            body: tree::SetExpr::Query(inner),
-            order_by,
-            limit: None,
-            offset: None,
-            locks,
-            span: _,
-        } if order_by.is_empty() && locks.is_empty() => Some(inner),
-        _ => None,
-    }
 }
 
 impl<'a> Binder<'a> {
@@ -491,12 +476,6 @@ impl Binder<'_> {
     }
 }
 
-/// Whether what a common table expression is made of changes rows.
-pub(crate) fn changes_rows(statement: &tree::Statement) -> bool {
-    use StatementKind as K;
-    matches!(statement.kind, K::Insert(_) | K::Update(_) | K::Delete(_) | K::Merge(_))
-}
-
 /// What stands behind a minus, in brackets or not, and that sign.
 fn signed(ast: &Ast) -> (&'static str, &Ast) {
     match strip(ast) {
@@ -504,53 +483,5 @@ fn signed(ast: &Ast) -> (&'static str, &Ast) {
             ("-", strip(operand))
         }
         other => ("", other),
-    }
-}
-
-/// Where an error about an expression points: at its first value, behind brackets, signs and words like CAST.
-pub(crate) fn place_of(ast: &Ast) -> Span {
-    use tree::SpecialCall as C;
-    let mut ast = ast;
-    loop {
-        ast = match &ast.kind {
-            AstKind::Nested(inner)
-            | AstKind::Prefix(_, inner)
-            | AstKind::Chain(inner, _)
-            | AstKind::Collate(inner, _)
-            | AstKind::AtTimeZone(inner, _)
-            | AstKind::Overlaps(inner, _)
-            | AstKind::Index(inner, _)
-            | AstKind::Field(inner, _) => inner,
-            AstKind::Is(test) => &test.expr,
-            AstKind::In(test) => &test.expr,
-            AstKind::Between(test) => &test.expr,
-            AstKind::Like(test) => &test.expr,
-            AstKind::Quantified(test) => &test.expr,
-            AstKind::Cast(cast) => &cast.expr,
-            AstKind::Slice(slice) => &slice.expr,
-            AstKind::Special(call) => match call.as_ref() {
-                C::Extract(_, first)
-                | C::Position(first, _)
-                | C::Substring { text: first, .. }
-                | C::SubstringSimilar(first, ..)
-                | C::Overlay(first, ..)
-                | C::RoundTo { expr: first, .. } => first,
-                C::Trim { characters, texts, .. } => match characters.as_ref().or(texts.first()) {
-                    Some(first) => first,
-                    None => return ast.span,
-                },
-                C::Normalize(..) | C::Try(_) => return ast.span,
-            },
-            AstKind::List { elements, .. } | AstKind::Row { row: false, elements } => {
-                match elements.first() {
-                    Some(first) => first,
-                    None => return ast.span,
-                }
-            }
-            AstKind::Literal(Literal::Interval(interval)) => &interval.value,
-            AstKind::Literal(Literal::Typed(_, text)) => return text.span,
-            AstKind::Exists(query) | AstKind::Subquery(query) => return query.span,
-            _ => return ast.span,
-        };
     }
 }

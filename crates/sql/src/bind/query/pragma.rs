@@ -1,4 +1,7 @@
 //! The rows of `pragma_...` functions, as queries over the engine's own listings; and `getvariable`.
+//!
+//! A PRAGMA without a value is the query over the function of its name; `table_functions` binds it,
+//! `statement::session` makes it of the statement. Unknown ones are errors that name what is near.
 
 use syntax::Span;
 use syntax::tree::{self, Expr as Ast, ExprKind as AstKind, Literal};
@@ -52,7 +55,11 @@ impl<'a> Binder<'a> {
             "platform" => {
                 format!("SELECT '{}_{}' AS platform", std::env::consts::OS, std::env::consts::ARCH)
             }
-            "collations" => "SELECT 'C' AS collname".to_owned(),
+            "collations" => {
+                let names: Vec<String> =
+                    types::Collation::names().into_iter().map(|name| format!("({})", quote::text(name))).collect();
+                format!("SELECT collname FROM (VALUES {}) AS c(collname) ORDER BY collname", names.join(", "))
+            }
             "functions" => "SELECT function_name AS name, function_type AS type, parameters, \
                  return_type, has_side_effects AS side_effects FROM duckdb_functions() ORDER BY 1"
                 .to_owned(),

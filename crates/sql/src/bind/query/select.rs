@@ -67,6 +67,38 @@ struct Sorted<'a> {
     item: Option<&'a tree::OrderItem>,
 }
 
+impl Conjuncts {
+    /// Puts what was joined to the plan in the place of subqueries.
+    fn replace(&mut self, found: &Found) {
+        for filter in &mut self.filters {
+            let taken = std::mem::replace(filter, Expr::boolean(false));
+            *filter = replace(taken, found);
+        }
+        for membership in &mut self.memberships {
+            let computed = membership.computed.iter_mut().map(|(_, e)| e);
+            for condition in membership.conditions.iter_mut().chain(computed) {
+                let taken = std::mem::replace(condition, Expr::boolean(false));
+                *condition = replace(taken, found);
+            }
+        }
+    }
+}
+
+/// Subqueries that come after the window calls, and the others.
+fn behind_windows(pending: Vec<Pending>, windows: &[BoundWindow]) -> (Vec<Pending>, Vec<Pending>) {
+    // A subquery that a window call's value is compared with comes after the call.
+    // So does what may use a column that is computed for such a one.
+    let mut after = false;
+    pending.into_iter().partition(|p| match &p.kind {
+        PendingKind::Scalar { .. } => false,
+        PendingKind::Mark { conditions, computed } => {
+            let mut all = conditions.iter().chain(computed.iter().map(|(_, e)| e));
+            after |= all.any(|c| c.columns().iter().any(|used| windows.iter().any(|w| w.id == *used)));
+            after
+        }
+    })
+}
+
 impl<'a> Binder<'a> {
     /// The rows of a SELECT, in the order of `order`.
     pub(crate) fn bind_select(
@@ -110,30 +142,8 @@ impl<'a> Binder<'a> {
         }
         binder.listed = listed;
         binder.clause = Clause::OrderBy;
-        let mut keys = Vec::new();
-        match order {
-            Ordering::List(list) => {
-                for key in list {
-                    let value = order_value(binder.binder.text, key)?;
-                    for (order, span) in binder.bind_targets(value, &items, "ORDER BY")? {
-                        keys.push(Sorted { order, span, item: Some(key) });
-                    }
-                }
-            }
-            Ordering::All(all) => keys.extend(items.iter().enumerate().map(|(at, i)| Sorted {
-                order: Order::Item(at),
-                span: i.span,
-                item: Some(all),
-            })),
-        }
-        let mut on = Vec::new();
-        if let tree::Distinct::On(list) = &select.distinct {
-            for ast in list {
-                for (order, span) in binder.bind_targets(ast, &items, "DISTINCT ON")? {
-                    on.push(Sorted { order, span, item: None });
-                }
-            }
-        }
+        let keys = binder.sort_keys(order, &items)?;
+        let on = binder.distinct_on(&select.distinct, &items)?;
         let qualify = match &select.qualify {
             Some(condition) => binder.qualify(condition, &items)?,
             None => Conjuncts::default(),
@@ -153,17 +163,7 @@ impl<'a> Binder<'a> {
         }
         let Above { having, mut qualify, mut items, keys, on, mut windows, unnests, pending } = above;
         plan = self.apply_conjuncts(plan, having)?;
-        // A subquery that a window call's value is compared with comes after the call.
-        // So does what may use a column that is computed for such a one.
-        let mut after = false;
-        let (late, early): (Vec<Pending>, Vec<Pending>) = pending.into_iter().partition(|p| match &p.kind {
-            PendingKind::Scalar { .. } => false,
-            PendingKind::Mark { conditions, computed } => {
-                let mut all = conditions.iter().chain(computed.iter().map(|(_, e)| e));
-                after |= all.any(|c| c.columns().iter().any(|used| windows.iter().any(|w| w.id == *used)));
-                after
-            }
-        });
+        let (late, early) = behind_windows(pending, &windows);
         let (mut plan, mut found) = self.attach(plan, early)?;
         for expr in windows.iter_mut().flat_map(BoundWindow::expressions_mut) {
             let taken = std::mem::replace(expr, Expr::boolean(false));
@@ -175,17 +175,7 @@ impl<'a> Binder<'a> {
             plan = joined;
             found.extend(more);
         }
-        for filter in &mut qualify.filters {
-            let taken = std::mem::replace(filter, Expr::boolean(false));
-            *filter = replace(taken, &found);
-        }
-        for membership in &mut qualify.memberships {
-            let computed = membership.computed.iter_mut().map(|(_, e)| e);
-            for condition in membership.conditions.iter_mut().chain(computed) {
-                let taken = std::mem::replace(condition, Expr::boolean(false));
-                *condition = replace(taken, &found);
-            }
-        }
+        qualify.replace(&found);
         let mut plan = self.apply_conjuncts(plan, qualify)?;
         if !unnests.is_empty() {
             let lists = unnests.into_iter().map(|(id, list)| (id, replace(list, &found))).collect();
@@ -483,6 +473,16 @@ pub(crate) fn filtered(plan: LogicalPlan, conditions: Vec<Expr>) -> LogicalPlan 
     }
 }
 
+/// The fields of a struct as items of the select list; `None` of other values.
+fn fields_of(whole: &Bound, span: Span) -> Option<Vec<Item>> {
+    let fields = whole.ty().fields()?.iter().enumerate().map(|(at, (name, _))| {
+        let expr = nested::extract(whole.expr.clone(), at);
+        let name = if name.is_empty() { format!("element{}", at + 1) } else { name.clone() };
+        Item { name: name.as_str().into(), expr, untyped: false, span }
+    });
+    Some(fields.collect())
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     /// One conjunct; with COLUMNS in it, one for each column.
     fn conjunct(&mut self, part: &'a Ast, clause: Clause, out: &mut Conjuncts) -> Result<()> {
@@ -518,6 +518,10 @@ impl<'a> ExprBinder<'_, 'a> {
             return Ok(());
         }
         let alias = item.alias.as_ref().map(folded);
+        if let (AstKind::Field(value, None), None) = (&ast.kind, &alias) {
+            items.extend(self.all_fields(value, ast.span)?);
+            return Ok(());
+        }
         if alias.is_none()
             && let Some(opened) = self.unnested_items(ast)?
         {
@@ -591,20 +595,18 @@ impl<'a> ExprBinder<'_, 'a> {
             }
         }
         // A struct's column: its fields.
-        let whole = self.column(&of.names)?.filter(|whole| whole.ty().fields().is_some());
-        let Some(whole) = whole else {
-            return Err(self.binder.error_at(self.scope.unknown(Some(table), "*"), place));
-        };
-        let fields = whole.ty().fields().unwrap_or_default();
-        Ok(fields
-            .iter()
-            .enumerate()
-            .map(|(at, (name, _))| {
-                let expr = nested::extract(whole.expr.clone(), at);
-                let name = if name.is_empty() { format!("element{}", at + 1) } else { name.clone() };
-                Item { name: name.as_str().into(), expr, untyped: false, span: place }
-            })
-            .collect())
+        let whole = self.column(&of.names)?.and_then(|whole| fields_of(&whole, place));
+        whole.ok_or_else(|| self.binder.error_at(self.scope.unknown(Some(table), "*"), place))
+    }
+
+    /// `(value).*`: the fields of a struct, or of a table's row.
+    fn all_fields(&mut self, value: &'a Ast, span: Span) -> Result<Vec<Item>> {
+        let bound = self.bind(value)?;
+        crate::bind::check_depth(&bound.expr)?;
+        fields_of(&bound, span).ok_or_else(|| {
+            let message = format!("type {} is not composite", bound.ty());
+            self.binder.error_at(Error::new(SqlState::WrongObjectType, message), span)
+        })
     }
 
     /// QUALIFY: a condition over window calls and the select list's names. Its subqueries go with the others.
@@ -635,6 +637,38 @@ impl<'a> ExprBinder<'_, 'a> {
     /// A column of a star as an item of the select list.
     pub(crate) fn star_item(&self, entry: &Entry, span: Span) -> Item {
         Item { name: entry.name.clone(), expr: self.binder.column(entry.id), untyped: false, span }
+    }
+
+    fn sort_keys(&mut self, order: Ordering<'a>, items: &[Item]) -> Result<Vec<Sorted<'a>>> {
+        let mut keys = Vec::new();
+        match order {
+            Ordering::List(list) => {
+                for key in list {
+                    let value = order_value(self.binder.text, key)?;
+                    for (order, span) in self.bind_targets(value, items, "ORDER BY")? {
+                        keys.push(Sorted { order, span, item: Some(key) });
+                    }
+                }
+            }
+            Ordering::All(all) => keys.extend(items.iter().enumerate().map(|(at, i)| Sorted {
+                order: Order::Item(at),
+                span: i.span,
+                item: Some(all),
+            })),
+        }
+        Ok(keys)
+    }
+
+    fn distinct_on(&mut self, distinct: &'a tree::Distinct, items: &[Item]) -> Result<Vec<Sorted<'a>>> {
+        let mut on = Vec::new();
+        if let tree::Distinct::On(list) = distinct {
+            for ast in list {
+                for (order, span) in self.bind_targets(ast, items, "DISTINCT ON")? {
+                    on.push(Sorted { order, span, item: None });
+                }
+            }
+        }
+        Ok(on)
     }
 
     /// What a sort key or a part of DISTINCT ON means: one value, with COLUMNS in it one for each column.

@@ -399,9 +399,7 @@ fn body_span(body: &SetExpr) -> Span {
             Some(first) => first.name.span,
             None => body_span(&query.body),
         },
-        SetExpr::Values(rows) => {
-            rows.first().and_then(|row| row.first()).map_or(Span::default(), |first| place_of(first))
-        }
+        SetExpr::Values(rows) => rows.first().and_then(|row| row.first()).map_or(Span::default(), place_of),
         SetExpr::Table(path) => path.span(),
         SetExpr::Set(first, _) => body_span(first),
         SetExpr::Pivot(pivot) => pivot.span,

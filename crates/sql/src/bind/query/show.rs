@@ -153,7 +153,7 @@ impl Binder<'_> {
             return Ok((database, name));
         }
         let error = Error::new(SqlState::UndefinedSchema, format!("schema \"{name}\" does not exist"));
-        let error = match nearest(&name, known.into_iter()) {
+        let error = match nearest(&name, known) {
             Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
             None => error,
         };

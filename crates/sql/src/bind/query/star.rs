@@ -99,14 +99,18 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
+    /// The columns of the nearest table of that name, each with its name.
+    pub(crate) fn columns_of_row(&self, ident: &tree::Name) -> Option<Vec<(String, ColumnId)>> {
+        let name = Name::of(ident);
+        std::iter::successors(Some(&*self.scope), |s| s.parent.as_deref())
+            .map(|scope| scope.star_of(None, &name).map(|e| (e.name.to_string(), e.id)).collect::<Vec<_>>())
+            .find(|columns| !columns.is_empty())
+    }
+
     /// A table's name in place of a column's: its row as a struct. NULL where every value is, which is what the outer
     /// side of a join has for rows without a partner.
     pub(crate) fn whole_row(&mut self, ident: &tree::Name) -> Result<Option<Bound>> {
-        let name = Name::of(ident);
-        let of_table = std::iter::successors(Some(&*self.scope), |s| s.parent.as_deref())
-            .map(|scope| scope.star_of(None, &name).map(|e| (e.name.to_string(), e.id)).collect::<Vec<_>>())
-            .find(|columns| !columns.is_empty());
-        let Some(columns) = of_table else { return Ok(None) };
+        let Some(columns) = self.columns_of_row(ident) else { return Ok(None) };
         let span = ident.span;
         let (names, ids): (Vec<String>, Vec<_>) = columns.into_iter().unzip();
         let values = ids.iter().map(|id| Bound::typed(self.binder.column(*id), span)).collect();

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use plan::{ColumnId, Expr, LogicalPlan};
 use syntax::Span;
 use syntax::tree::{Expr as Ast, ExprKind as AstKind};
+use types::stop::{Pace, Place};
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::RelationInfo;
@@ -19,6 +20,9 @@ use crate::bind::scope::Scope;
 use crate::bind::{Binder, Relation, single_row};
 
 type Row = Vec<Expr>;
+
+/// What a constant costs to become a value of a node, as `Pace` counts.
+const SPENT_ON_VALUE: usize = 32;
 
 impl<'a> Binder<'a> {
     /// VALUES as a relation of its own: columns `column1`, `column2` and so on, each of its rows' common type.
@@ -127,7 +131,11 @@ impl<'a> Binder<'a> {
         let mut constants: Vec<Vec<Value>> = Vec::with_capacity(rows.len());
         let mut inputs: Vec<(LogicalPlan, Vec<ColumnId>)> = Vec::new();
         let several = rows.len();
+        let mut pace = Pace::new(Place::Bind);
         for (row, pending) in rows.into_iter().zip(pending) {
+            if several > 1 {
+                pace.spend(SPENT_ON_VALUE * row.len())?;
+            }
             if let Some(values) = row.iter().map(|e| e.as_literal().cloned()).collect::<Option<Vec<_>>>() {
                 constants.push(values);
                 continue;

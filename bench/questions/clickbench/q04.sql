@@ -1,0 +1,2 @@
+-- The mean of wide integers.
+select avg(UserID) from hits

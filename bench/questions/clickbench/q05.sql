@@ -1,0 +1,2 @@
+-- Distinct wide integers.
+select count(distinct UserID) from hits

@@ -1,0 +1,2 @@
+-- Distinct texts, most of them empty.
+select count(distinct SearchPhrase) from hits

@@ -1,0 +1,2 @@
+-- The ends of a date column.
+select min(EventDate), max(EventDate) from hits

@@ -1,0 +1,2 @@
+-- Distinct users by a short text.
+select MobilePhoneModel, count(distinct UserID) as u from hits where MobilePhoneModel <> '' group by MobilePhoneModel order by u desc, MobilePhoneModel limit 10

@@ -1,0 +1,2 @@
+-- One user.
+select UserID from hits where UserID = 110868758768692

@@ -1,0 +1,2 @@
+-- A piece of text inside long texts.
+select count(*) from hits where URL like '%shop%'

@@ -1,0 +1,2 @@
+-- Phrases by time and themselves.
+select SearchPhrase from hits where SearchPhrase <> '' order by EventTime, SearchPhrase limit 10

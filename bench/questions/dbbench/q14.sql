@@ -1,0 +1,2 @@
+-- A join by text with a medium table.
+select sum(x.v1), sum(m.v2), count(*) from x join medium as m on x.id5 = m.id5
