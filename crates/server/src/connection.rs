@@ -100,6 +100,20 @@ async fn converse(transport: Transport, mut login: Login, shared: &Arc<Shared>) 
                     jobs.abandon();
                     return writing.await;
                 }
+                Ended::Terminated => {
+                    let mut phase = shared.phase.subscribe();
+                    jobs.close();
+                    let ended = tokio::select! {
+                        () = &mut writing => true,
+                        () = reaches(&mut phase, Phase::Stopping) => false,
+                        () = link.terminated.notified() => false,
+                    };
+                    if !ended {
+                        link.cancel();
+                    }
+                    // A client that closed its socket, too, takes nothing: what waits to be sent is told.
+                    return link.outbox.break_off();
+                }
                 // The last words are sent, to a client that reads them.
                 Ended::ByServer => {
                     jobs.close();
@@ -145,6 +159,8 @@ enum Ended {
     Busy,
     /// The socket is closed or broken.
     ByClient,
+    /// The client has said that nothing more comes: what it sent before is done.
+    Terminated,
     /// The server stops, or bytes came that are no message.
     ByServer,
 }
@@ -163,7 +179,7 @@ async fn read(reader: &mut ReadHalf<Transport>, buffer: &mut Vec<u8>, lends: boo
                 buffer.drain(..start);
                 start = 0;
             }
-            Ok(Framed::Message(b'X', _)) => return Ended::ByClient,
+            Ok(Framed::Message(b'X', _)) => return Ended::Terminated,
             Ok(Framed::CopyData(piece, taken)) => {
                 jobs.push(Frame { kind: b'd', bytes: piece.to_vec() });
                 start += taken;

@@ -111,6 +111,42 @@ fn a_client_that_rests_or_goes_away_holds_no_thread() {
     }
 }
 
+/// What was sent before the last message is done, whether the client waits for answers or closes its socket at once; a
+/// pipeline that has no end is not.
+#[test]
+fn what_was_sent_before_the_last_message_is_done() {
+    let (server, _) = start(|_| ());
+    let mut watch = Client::connect(server.port());
+    watch.query("CREATE TABLE t (i INTEGER)");
+    let insert = "INSERT INTO t SELECT i FROM generate_series(1, 200000) AS s(i) WHERE sqrt(i) >= 0";
+    for round in 1..=10 {
+        let mut client = Client::connect(server.port());
+        if round % 2 == 0 {
+            // Its socket may be lent.
+            (0..20).for_each(|_| assert_eq!(client.value("SELECT 1"), "1"));
+        }
+        let unended = [parse("", "INSERT INTO t VALUES (0)", &[]), bind("", "", &[], 0), execute("", 0)];
+        client.send(&[query(insert), query("INSERT INTO t VALUES (1)"), unended.concat(), message('X', b"")].concat());
+        drop(client);
+        timing::until("it has ended", || server.connections() == 1);
+        assert_eq!(watch.value("SELECT count(*) FROM t"), (200_001 * round).to_string());
+        assert_eq!(watch.value("SELECT count(*) FROM t WHERE i = 0"), "0");
+    }
+}
+
+/// A server that stops does not wait for ever for what clients left behind.
+#[test]
+fn what_a_client_left_behind_ends_with_the_server() {
+    let (server, _) = start(|config| config.drain_timeout = Duration::from_millis(50));
+    let mut client = Client::connect(server.port());
+    let endless =
+        "SELECT count(*) FROM generate_series(1, 1000000) AS a(i), generate_series(1, 1000000) AS b(j) WHERE i + j = 3";
+    client.send(&[query(endless), message('X', b"")].concat());
+    timing::until("it works", || server.load().0 == 1);
+    drop(client);
+    server.shutdown();
+}
+
 /// A statement that is long for a busy client ends when the client goes away: its socket was given back meanwhile.
 #[test]
 fn a_busy_client_that_goes_away_ends_its_statement() {
