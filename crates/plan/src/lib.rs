@@ -58,5 +58,5 @@ pub use ranges::{Dimension, JoinSide, Ranges};
 pub use rejects::Rejects;
 pub use series::Series;
 pub use statement::Statement;
-pub use volatility::{ROWS_OF_ONE_RUN, VOLATILE};
+pub use volatility::{ROWS_OF_A_RECURSION, ROWS_OF_ONE_RUN, VOLATILE};
 pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

@@ -19,6 +19,10 @@ pub const VOLATILE: [&str; 4] = ["random", "uuid", "clock_timestamp", ROWS_OF_ON
 /// is bound.
 pub const ROWS_OF_ONE_RUN: &str = "rows of one run";
 
+/// The function, which cannot be called, by which a recursion that is put off until outer columns are known is recognized;
+/// its rows are the same however often they are asked for.
+pub const ROWS_OF_A_RECURSION: &str = "rows of a recursion";
+
 impl Expr {
     /// Whether another evaluation over the same row may give another value. A scalar subquery does not: it has run.
     pub fn is_volatile(&self) -> bool {

@@ -226,7 +226,9 @@ impl<'a> Binder<'a> {
     /// As `finish`, for a change of rows: the values that a row keeps are not read by being handed on.
     pub fn finish_change(mut self, mut relation: Relation) -> Result<LogicalQuery> {
         self.check_uses()?;
-        let common = self.common.iter().map(|query| &query.base);
+        let common = self.common.iter().flat_map(|query| {
+            std::iter::once(&query.base).chain(query.step.iter().flat_map(plan::Step::plans))
+        });
         if !std::iter::once(&relation.plan)
             .chain(&self.subqueries)
             .chain(common)

@@ -152,10 +152,11 @@ impl Binder<'_> {
         let domain = Domain { source: &input, outer, runs };
         let (plan, map) = domain.unnest(subquery, &mut self.columns)?;
         let Domain { outer, runs, .. } = domain;
-        let (computed, deferred) = runs.into_rows();
+        let (computed, deferred, next) = runs.into_rows();
         self.deferred.extend(deferred);
-        for (plan, ids) in computed {
-            self.compute_unnested(plan, &ids)?;
+        self.materialized = next;
+        for rows in computed {
+            self.compute_unnested(rows)?;
         }
         let keys = outer.iter().map(|o| (self.column(*o), self.column(map[o]))).collect();
         Ok((input, plan, keys))

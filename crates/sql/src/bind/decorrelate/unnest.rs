@@ -167,7 +167,8 @@ type Renaming = HashMap<ColumnId, ColumnId>;
 impl Domain<'_> {
     /// One more copy of the domain, and where the outer columns are in it.
     fn instance(&self, columns: &mut ColumnTable) -> (LogicalPlan, Renaming) {
-        let (copy, renamed) = with_new_columns(self.source, columns);
+        let rounds = self.runs.last_round(&[], columns);
+        let (copy, renamed) = rounds.unwrap_or_else(|| with_new_columns(self.source, columns));
         let mut groups = Vec::with_capacity(self.outer.len());
         let mut map = Renaming::new();
         for id in &self.outer {
@@ -251,6 +252,10 @@ impl Domain<'_> {
                 other => self.first_rows(other, vec![], offset, count, columns),
             },
             LogicalPlan::Union { inputs, columns: outputs } => self.unnest_union(inputs, outputs, columns),
+            LogicalPlan::Scan { columns: own, filters, .. } if filters.is_empty() => {
+                let rows = self.runs.last_round(&own, columns);
+                rows.ok_or_else(|| Error::internal("a scan uses an outer column"))
+            }
             LogicalPlan::Scan { .. } | LogicalPlan::Values { .. } => {
                 Err(Error::internal("a leaf of a plan uses an outer column"))
             }
@@ -504,7 +509,7 @@ impl Domain<'_> {
 
     fn concerns(&self, plan: &LogicalPlan) -> bool {
         let free = free_columns(plan);
-        self.outer.iter().any(|o| free.contains(o))
+        self.outer.iter().any(|o| free.contains(o)) || self.runs.reads_working(plan)
     }
 }
 

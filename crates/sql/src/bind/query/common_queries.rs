@@ -17,7 +17,7 @@ use syntax::tree;
 use syntax::tree::walk::{Node, walk};
 use types::{Error, Result, SqlState, Type};
 
-use crate::bind::decorrelate::deferred::{ROWS_GUESSED, put_off};
+use crate::bind::decorrelate::deferred::{Computed, ROWS_GUESSED, Rounds, put_off};
 use crate::bind::decorrelate::unnest::{free_columns, with_new_columns};
 use crate::bind::query::changes_rows;
 use crate::bind::query::marks::Marks;
@@ -231,12 +231,38 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Rows that had been put off are computed before the query, under the next number.
-    pub(crate) fn compute_unnested(&mut self, plan: LogicalPlan, ids: &[ColumnId]) -> Result<()> {
-        self.refuse_working(&plan)?;
-        let name = |id: &ColumnId| (Rc::from(self.columns.get(*id).name.as_str()), *id);
-        let columns = ids.iter().map(name).collect();
-        self.compute_once("rows of an outer query".to_owned(), Relation { plan, columns });
+    /// Rows that had been put off are computed before the query.
+    pub(crate) fn compute_unnested(&mut self, rows: Computed) -> Result<()> {
+        let Computed { index, plan, ids, rounds } = rows;
+        match &rounds {
+            None => self.refuse_working(&plan)?,
+            Some(rounds) if self.reads_working(&plan) || self.reads_working(&rounds.plan) => {
+                return Err(Error::unsupported(format!(
+                    "recursive query \"{}\" uses columns of a recursive step around it, which is not supported",
+                    rounds.name
+                )));
+            }
+            Some(_) => {}
+        }
+        let name =
+            rounds.as_ref().map_or_else(|| "rows of an outer query".to_owned(), |rounds| rounds.name.clone());
+        let step = rounds.map(|Rounds { name: _, plan, columns, distinct, working }| plan::Step {
+            plan,
+            columns,
+            distinct,
+            working,
+            keyed: None,
+        });
+        let (result, subqueries) = (index, self.subqueries.len());
+        self.common.push(CommonQuery {
+            name,
+            base: plan,
+            base_columns: ids,
+            step,
+            result,
+            change: None,
+            subqueries,
+        });
         Ok(())
     }
 

@@ -17,12 +17,13 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use plan::{ColumnId, CommonQuery, Expr, KeyedRows, LogicalPlan, ScanSource, Step};
+use plan::{ColumnId, CommonQuery, Expr, KeyedRows, LogicalPlan, Step};
 use syntax::Span;
 use syntax::tree::walk::{Node, walk};
 use syntax::tree::{self, ExprKind as AstKind, SelectItem, SetExpr, SetKind};
 use types::{Error, Result, SqlState, Type, quote};
 
+use crate::bind::decorrelate::deferred::{Rounds, put_off_recursion, reads};
 use crate::bind::decorrelate::unnest::free_columns;
 use crate::bind::expression::coerce;
 use crate::bind::query::common_queries::{Named, relations_in};
@@ -129,7 +130,12 @@ impl<'a> Binder<'a> {
         self.ctes.extend(hidden);
         let (base, step, mut named, keyed) = parts?;
         named.inside = false;
-        self.check_closed(&[&base.plan, &step.plan])?;
+        let parts = [&base.plan, &step.plan];
+        if parts.iter().any(|plan| self.reads_working(plan)) {
+            let message = "a recursive query over the rows of another, inside that one, is not supported";
+            return Err(Error::unsupported(message));
+        }
+        let correlated = parts.iter().any(|plan| !free_columns(plan).is_empty());
         let own = named.working.index;
         let state = named.state.as_ref().map(|state| state.index);
         let is_own = |index| index == own || Some(index) == state;
@@ -138,6 +144,9 @@ impl<'a> Binder<'a> {
                 format!("recursive reference to query \"{name}\" must not appear within a subquery");
             return Err(Error::new(SqlState::InvalidRecursion, message)
                 .with_hint("join with the rows in FROM instead"));
+        }
+        if correlated {
+            return self.recursion_put_off(at, base, step, distinct, &named).map(Some);
         }
         let ids =
             |relation: &Relation| -> Vec<ColumnId> { relation.columns.iter().map(|(_, id)| *id).collect() };
@@ -162,18 +171,34 @@ impl<'a> Binder<'a> {
         Ok(Some(self.read_rows(&rows)))
     }
 
-    /// Refuses parts that use columns or rows of what stands around the recursion.
-    fn check_closed(&self, parts: &[&LogicalPlan]) -> Result<()> {
-        let refused = |message: &str| Err(Error::unsupported(message));
-        match parts {
-            parts if parts.iter().any(|plan| !free_columns(plan).is_empty()) => {
-                refused("a recursive query that uses columns around it is not supported")
-            }
-            parts if parts.iter().any(|plan| self.reads_working(plan)) => {
-                refused("a recursive query over the rows of another, inside that one, is not supported")
-            }
-            _ => Ok(()),
+    /// A recursion that uses columns of the queries around it runs once these are known, for all of their values.
+    fn recursion_put_off(
+        &mut self,
+        at: usize,
+        base: Relation,
+        step: Relation,
+        distinct: bool,
+        named: &Recursive,
+    ) -> Result<Relation> {
+        if named.state.is_some() {
+            return Err(Error::unsupported(
+                "a recursive query with USING KEY that uses columns around it is not supported",
+            ));
         }
+        let ids = |relation: &Relation| relation.columns.iter().map(|(_, id)| *id).collect();
+        let rounds = Rounds {
+            name: self.ctes[at].name.clone(),
+            columns: ids(&step),
+            plan: step.plan,
+            distinct,
+            working: named.working.index,
+        };
+        let (plan, own) =
+            put_off_recursion(base.plan.clone(), ids(&base), rounds, &mut self.deferred, &mut self.columns);
+        let names = named.working.columns.iter().map(|(name, ..)| name.clone());
+        let relation = Relation { plan, columns: names.zip(own).collect() };
+        self.ctes[at].put_off = Some(relation.clone());
+        Ok(relation)
     }
 
     /// What stands before the last UNION of a body, which is the first part of a recursion, and what behind it.
@@ -326,15 +351,6 @@ fn mismatch(name: &str, place: usize, own: Type, from: Type) -> Error {
     );
     Error::new(SqlState::DatatypeMismatch, message)
         .with_hint("cast the output of the non-recursive term to the correct type")
-}
-
-/// Whether a plan reads materialized rows of which `wanted` is true.
-fn reads(plan: &LogicalPlan, wanted: &dyn Fn(usize) -> bool) -> bool {
-    let own = match plan {
-        LogicalPlan::Scan { source: ScanSource::Materialized(source), .. } => wanted(source.index),
-        _ => false,
-    };
-    own || plan.children().into_iter().any(|child| reads(child, wanted))
 }
 
 /// Whether a relation's name is this one, without a schema.
