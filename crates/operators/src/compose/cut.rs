@@ -346,6 +346,9 @@ impl Cutter<'_> {
                 }
                 Ok(Flowing { branches })
             }
+            PhysicalNode::Exchange { .. } => {
+                Err(Error::internal("an exchange between nodes in a plan that runs on one engine"))
+            }
             PhysicalNode::Insert { input, .. } => {
                 let flowing = self.flow(input)?;
                 let segments = self.end(flowing, Sink::Insert(node));
