@@ -26,6 +26,8 @@ pub(crate) struct Run {
     pub context: Arc<QueryContext>,
     /// What its work orders did; of EXPLAIN ANALYZE only.
     pub record: Option<RunRecord>,
+    /// The plan that several nodes ran, where that was so.
+    pub on_nodes: Option<Arc<PhysicalPlan>>,
 }
 
 /// What a query's rows are for.

@@ -173,10 +173,14 @@ impl Session {
         run_as: RunAs,
     ) -> Result<Run> {
         let plan = &self.as_read(plan)?;
-        let context = self.query_context(plan, relations, materialized, run_as)?;
         let statement = relations.statement().map(|statement| &**statement);
-        let noted = statement.filter(|statement| statement.trace().records()).map(|_| plan);
-        self.run_in(plan, context, statement, noted)
+        let noted = statement.filter(|statement| statement.trace().records());
+        if let Some(on) = self.on_nodes(plan, relations)? {
+            let context = self.query_context(on.plan(), relations, materialized, run_as)?;
+            return self.run_on_nodes(&on, context, statement, noted.is_some());
+        }
+        let context = self.query_context(plan, relations, materialized, run_as)?;
+        self.run_in(plan, context, statement, noted.map(|_| plan))
     }
 
     /// Runs a plan over what its context says, as part of a statement; its trace notes the run if it is given the plan.
@@ -226,6 +230,6 @@ impl Session {
             statement.trace().note_run(plan, &context, known, rows);
         }
         outcome.map_err(failure)?;
-        Ok(Run { result, context, record })
+        Ok(Run { result, context, record, on_nodes: None })
     }
 }
