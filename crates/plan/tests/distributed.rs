@@ -27,7 +27,10 @@ fn they_come_back_equal() {
     for plan in plans::all() {
         let plan = distributed(plan);
         let bytes = encode(&plan).unwrap();
-        assert_eq!(decode::<Distributed>(&bytes).unwrap(), plan);
+        let again = decode::<Distributed>(&bytes).unwrap();
+        assert_eq!((&again.shares, again.nodes), (&plan.shares, plan.nodes));
+        // Functions of the host program come back without their bodies, which makes them others.
+        assert_eq!(encode(&again).unwrap(), bytes);
         assert!(decode::<PhysicalPlan>(&bytes).unwrap_err().message().contains("distributed plan"));
         let (first, share) = plan.shares[0];
         assert_eq!(plan.share(first), Some(share));
