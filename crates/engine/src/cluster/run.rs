@@ -12,6 +12,7 @@ use std::thread::{Builder, scope};
 use operators::QueryContext;
 use operators::compose::{Composed, compose};
 use operators::exchange::Node;
+use optimizer::distribute::ClusterShape;
 use plan::{Distributed, PhysicalNode, PhysicalPlan};
 use scheduler::{QueryControl, Scheduler};
 use sync::CancelToken;
@@ -23,6 +24,7 @@ use crate::Session;
 use crate::relations::SessionRelations;
 use crate::run::{Run, cancelled, failure};
 use crate::statement::{StatementContext, expected_memory};
+use crate::statistics::SnapshotStatistics;
 
 /// A plan of a cluster, and the cluster.
 pub(crate) struct OnNodes {
@@ -106,8 +108,9 @@ impl Session {
         if settings.nodes < 2 || !reads(plan) || shared.scheduler.is_inside_order() {
             return Ok(None);
         }
-        let _ = relations;
-        let distributed = by_hand(plan.clone(), settings.nodes);
+        let statistics = SnapshotStatistics::new(relations.snapshot());
+        let shape = ClusterShape::of(settings.nodes);
+        let distributed = optimizer::distribute::distribute(plan.clone(), &shape, &statistics)?;
         if distributed.exchanges().is_empty() {
             return Ok(None);
         }
@@ -249,65 +252,4 @@ fn run_parts(parts: Vec<Part<'_>>, nodes: &Nodes, ending: &Ending) -> bool {
         }
     });
     done.load(Ordering::SeqCst)
-}
-
-fn by_hand(plan: PhysicalPlan, nodes: u32) -> Distributed {
-    use plan::{Exchange, ExchangeKind, ExchangeNumber, Share};
-    fn wrap(plan: PhysicalPlan, kind: ExchangeKind, next: &mut u32) -> PhysicalPlan {
-        let number = ExchangeNumber(*next);
-        *next += 1;
-        let mut around = plan.clone();
-        around.remarks.clear();
-        around.node =
-            PhysicalNode::Exchange { input: Box::new(plan), exchange: Exchange { number, kind } };
-        around
-    }
-    fn place(mut plan: PhysicalPlan, next: &mut u32) -> (PhysicalPlan, bool) {
-        if plan.children().is_empty() {
-            return (plan, true);
-        }
-        let keys = match &plan.node {
-            PhysicalNode::HashJoin { probe_keys, build_keys, .. } => {
-                Some([probe_keys.clone(), build_keys.clone()])
-            }
-            _ => None,
-        };
-        let through = matches!(plan.node, PhysicalNode::Filter { .. } | PhysicalNode::Project { .. });
-        let mut spread = true;
-        for (at, child) in plan.children_mut().into_iter().enumerate() {
-            let (placed, is_spread) = place(child.clone(), next);
-            *child = match (&keys, through) {
-                (Some(keys), _) => wrap(placed, ExchangeKind::Hash { keys: keys[at].clone() }, next),
-                (None, true) => {
-                    spread = is_spread;
-                    placed
-                }
-                (None, false) if is_spread => {
-                    spread = false;
-                    wrap(placed, ExchangeKind::Gather { order: vec![] }, next)
-                }
-                (None, false) => {
-                    spread = false;
-                    placed
-                }
-            };
-        }
-        (plan, spread)
-    }
-    let mut next = 0;
-    let (mut plan, spread) = place(plan, &mut next);
-    if spread {
-        plan = wrap(plan, ExchangeKind::Gather { order: vec![] }, &mut next);
-    }
-    plan.number();
-    let mut shares = Vec::new();
-    let mut open = vec![&plan];
-    while let Some(node) = open.pop() {
-        if node.children().is_empty() {
-            shares.push((node.id, Share::Part));
-        }
-        open.extend(node.children());
-    }
-    shares.sort_by_key(|(id, _)| *id);
-    Distributed { plan, shares, nodes }
 }
