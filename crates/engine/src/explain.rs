@@ -49,7 +49,9 @@ impl Session {
     ) -> Result<String> {
         let mut parts = Vec::new();
         let mut prepared = self.plan_steps(query, relations, Purpose::Explain, &mut parts)?;
-        if let Some(on) = self.on_nodes(&prepared.plan, relations)? {
+        if format != ExplainFormat::Pipelines
+            && let Some(on) = self.on_nodes(&prepared.plan, relations)?
+        {
             prepared.plan = on.plan().clone();
         }
         self.remark_decisions(&mut prepared.plan, relations);

@@ -167,11 +167,6 @@ impl Cluster {
         let ClusterNode { multiplexer, registry, .. } = &self.nodes[node];
         Arc::new(NodeNetwork { multiplexer: multiplexer.clone(), registry: registry.clone(), query })
     }
-
-    /// Bytes that wait or are used in the nodes' pools of messages.
-    pub(crate) fn messages_promised(&self) -> usize {
-        self.nodes.iter().map(|node| node.multiplexer.pool().counts().promised).sum()
-    }
 }
 
 impl Drop for Cluster {

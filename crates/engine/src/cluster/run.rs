@@ -19,10 +19,11 @@ use sync::CancelToken;
 use types::{Error, Result, SqlState};
 use workorder::Dag;
 
+use super::settings::ClusterSettings;
 use super::{Cluster, Shape};
 use crate::Session;
 use crate::relations::SessionRelations;
-use crate::run::{Run, cancelled, failure};
+use crate::run::{Run, cancelled, failure, note_run, reads_live_rows};
 use crate::statement::{StatementContext, expected_memory};
 use crate::statistics::SnapshotStatistics;
 
@@ -96,8 +97,8 @@ impl Session {
         self.settings().cluster.nodes > 1
     }
 
-    /// The plan as all nodes run it; `None` where it runs on this engine alone: by the settings, because it reads nothing,
-    /// or inside a work order, whose thread must not wait for others.
+    /// The plan as all nodes run it; `None` where it runs on this engine alone: by the settings, because it reads nothing
+    /// or rows of the host program, or inside a work order, whose thread must not wait for others.
     pub(crate) fn on_nodes(
         &self,
         plan: &PhysicalPlan,
@@ -105,11 +106,17 @@ impl Session {
     ) -> Result<Option<OnNodes>> {
         let settings = self.settings().cluster;
         let shared = &self.database.shared;
-        if settings.nodes < 2 || !reads(plan) || shared.scheduler.is_inside_order() {
+        let alone = !reads(plan) || reads_live_rows(plan);
+        if settings.nodes < 2 || alone || shared.scheduler.is_inside_order() {
             return Ok(None);
         }
         let statistics = SnapshotStatistics::new(relations.snapshot());
-        let shape = ClusterShape::of(settings.nodes);
+        let small = settings.small_bytes as f64;
+        let shape = ClusterShape {
+            replicated_bytes: small,
+            gathered_bytes: small / 4.0,
+            ..ClusterShape::of(settings.nodes)
+        };
         let distributed = optimizer::distribute::distribute(plan.clone(), &shape, &statistics)?;
         if distributed.exchanges().is_empty() {
             return Ok(None);
@@ -118,6 +125,8 @@ impl Session {
         let share = usize::try_from(shared.budget.limit() / 16).unwrap_or(usize::MAX) / nodes;
         let memory_bytes = settings.memory_bytes.unwrap_or(share.clamp(8 << 20, 256 << 20));
         let workers = shared.scheduler.workers().div_ceil(nodes).max(1);
+        // What is planned differently runs on the same nodes.
+        let settings = ClusterSettings { small_bytes: 0, ..settings };
         let cluster = shared.clusters.of(Shape { settings, workers, memory_bytes })?;
         Ok(Some(OnNodes { cluster, distributed: Arc::new(distributed) }))
     }
@@ -139,6 +148,7 @@ impl Session {
             let network = cluster.network(me, number);
             nodes.0.push(Node::new(me as u32, distributed.clone(), number, network, limits));
         }
+        let analyze = context.settings.analyze;
         let mut contexts = Vec::with_capacity(nodes.0.len());
         for node in &nodes.0[1..] {
             let mut other = context.anew(plan);
@@ -154,7 +164,7 @@ impl Session {
         let mut composed =
             contexts.iter().map(|context| compose(plan, context)).collect::<Result<Vec<Composed>>>()?;
         let result = composed[0].result.clone();
-        let control = Arc::new(self.coordinators_control(plan, statement, noted, &ending));
+        let control = Arc::new(self.coordinators_control(plan, statement, (noted, analyze), &ending));
         let mut parts = Vec::with_capacity(composed.len());
         for (me, composed) in composed.drain(..).enumerate() {
             let own = cluster.nodes[me].scheduler.as_ref();
@@ -174,11 +184,15 @@ impl Session {
         let done = run_parts(parts, &nodes, &ending);
         statement.inspect(|statement| _ = statement.skip_time());
         let result = std::mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
-        let record = control.take_record();
+        let mut record = control.take_record();
         let metrics: Vec<_> = contexts.iter().map(|context| &*context.metrics).collect();
         metrics[0].absorb(plan, &metrics[1..]);
         nodes.1 = done && ending.reason().is_none();
         let context = contexts.swap_remove(0);
+        let plan = Arc::new(plan.clone());
+        if let Some(statement) = statement.filter(|_| noted) {
+            note_run(statement, &plan, &context, &mut record, done.then(|| result.rows() as u64));
+        }
         if !done {
             if let Some(reason) = self.cancel_token().reason() {
                 return Err(cancelled(reason));
@@ -186,14 +200,14 @@ impl Session {
             let stopped = || Error::internal("a node failed without an error");
             return Err(ending.reason().unwrap_or_else(stopped));
         }
-        Ok(Run { result, context, record, on_nodes: Some(Arc::new(plan.clone())) })
+        Ok(Run { result, context, record, on_nodes: Some(plan) })
     }
 
     fn coordinators_control(
         &self,
         plan: &PhysicalPlan,
         statement: Option<&StatementContext>,
-        noted: bool,
+        (noted, analyze): (bool, bool),
         ending: &Ending,
     ) -> QueryControl {
         // The session's signal is not raised because a node failed, and may be when all nodes are to stop.
@@ -209,7 +223,7 @@ impl Session {
             statement.query().expect_memory(expected_memory(plan));
             control = control.of(statement.query().clone());
         }
-        if noted {
+        if noted || analyze {
             control = control.recorded();
         }
         control

@@ -9,7 +9,7 @@ const NODES_MAX: u32 = 64;
 const MESSAGE_BYTES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
 
 /// Name and meaning of each.
-pub(crate) const MEANINGS: [(&str, &str); 4] = [
+pub(crate) const MEANINGS: [(&str, &str); 5] = [
     ("cluster_nodes", "1 to 64: engines of this process that run each query together; 1 for this one alone"),
     (
         "cluster_transport",
@@ -19,6 +19,10 @@ pub(crate) const MEANINGS: [(&str, &str); 4] = [
     (
         "cluster_memory",
         "bytes of an engine's messages, sent and received together; auto: a sixteenth of memory_limit for all engines",
+    ),
+    (
+        "cluster_small_size",
+        "bytes up to which every engine reads the smaller side of a join as a whole; a quarter of it for groups that one engine puts together",
     ),
 ];
 
@@ -39,6 +43,8 @@ pub(crate) struct ClusterSettings {
     pub message_bytes: usize,
     /// `None`: by the memory limit.
     pub memory_bytes: Option<usize>,
+    /// What is so small is read by all nodes instead of being sent.
+    pub small_bytes: u64,
 }
 
 impl Default for ClusterSettings {
@@ -48,6 +54,7 @@ impl Default for ClusterSettings {
             transport: Transport::SharedMemory,
             message_bytes: 128 << 10,
             memory_bytes: None,
+            small_bytes: 256 << 10,
         }
     }
 }
@@ -63,6 +70,7 @@ impl ClusterSettings {
             },
             "cluster_message_size" => self.message_bytes.to_string(),
             "cluster_memory" => self.memory_bytes.map_or("auto".to_owned(), |bytes| bytes.to_string()),
+            "cluster_small_size" => self.small_bytes.to_string(),
             _ => return None,
         })
     }
@@ -97,6 +105,10 @@ impl ClusterSettings {
                         Some(bytes.ok_or_else(|| invalid(name, text, "a size of at least 1MB, or auto"))?)
                     }
                 };
+            }
+            "cluster_small_size" => {
+                let bytes = crate::settings::parse_bytes(text);
+                self.small_bytes = bytes.ok_or_else(|| invalid(name, text, "a size, such as 256KB"))?;
             }
             _ => return Ok(false),
         }
