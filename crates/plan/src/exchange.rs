@@ -15,6 +15,8 @@
 //! Made by `optimizer::distribute`, which also proves that every operator finds its rows where it needs them. The bytes
 //! are those of a plan ([`crate::encoding`]).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use types::{Error, Result, SqlState};
 
@@ -186,6 +188,26 @@ impl Distributed {
         }
         if !self.shares.iter().map(|(id, _)| *id).eq(sources) {
             return refused("its shares are not those of its sources, in their order");
+        }
+        Ok(())
+    }
+}
+
+/// One node a line, inputs indented; a source with its share, an exchange with the bytes that it is expected to send.
+impl fmt::Display for Distributed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut open = vec![(&self.plan, 0)];
+        while let Some((node, depth)) = open.pop() {
+            write!(f, "{:indent$}{}", "", crate::print::physical_title(node), indent = 2 * depth)?;
+            let told = match &node.node {
+                PhysicalNode::Exchange { .. } => node.remarks.first().map(String::as_str),
+                _ => self.share(node.id).map(Share::name),
+            };
+            match told {
+                Some(told) => writeln!(f, ", {told}")?,
+                None => writeln!(f)?,
+            }
+            open.extend(node.children().into_iter().rev().map(|child| (child, depth + 1)));
         }
         Ok(())
     }

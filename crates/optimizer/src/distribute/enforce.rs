@@ -71,11 +71,17 @@ impl Pass<'_> {
     pub(super) fn can_be_read_everywhere(&self, input: &Placed) -> bool {
         let mut open = vec![&input.plan];
         while let Some(node) = open.pop() {
-            let is_part = || self.shares.get(&node.id) == Some(&Share::Part);
             let local = match &node.node {
-                N::TableScan { .. } | N::FileScan { .. } => is_part(),
-                N::Filter { .. } | N::Project { .. } | N::Fetch { .. } | N::Unnest { .. } => true,
-                N::HashJoin { .. } | N::NestedLoopJoin { .. } => false,
+                N::TableScan { .. } | N::FileScan { .. } => {
+                    matches!(self.shares.get(&node.id), Some(Share::Part | Share::Whole))
+                }
+                // Joins without an exchange below have their rows right; with all rows everywhere they still do.
+                N::Filter { .. }
+                | N::Project { .. }
+                | N::Fetch { .. }
+                | N::Unnest { .. }
+                | N::HashJoin { .. }
+                | N::NestedLoopJoin { .. } => true,
                 _ => false,
             };
             if !local {
