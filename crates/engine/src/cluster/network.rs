@@ -2,12 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
 
 use multiplexer::{
     Class, ExchangeId, ExchangeSpec, Multiplexer, NetworkError, NodeId as Peer, Notices, Port,
 };
 use operators::exchange::{Network, Watcher};
 use plan::ExchangeNumber;
+use sync::stop::Place;
+
+/// How long a query waits for the messages of others.
+const ADMISSION: Duration = Duration::from_secs(1);
 
 /// Exchanges of a query, at most, by the bits of their numbers.
 const EXCHANGE_BITS: u32 = 20;
@@ -62,7 +67,19 @@ impl Network for NodeNetwork {
     ) -> Result<Port, NetworkError> {
         let id = ExchangeId(self.query << EXCHANGE_BITS | u64::from(exchange.0));
         self.registry.add(id, watcher);
-        self.multiplexer.open(ExchangeSpec { id, priority: 0, class: Class::Data, sources, destinations })
+        let spec = ExchangeSpec { id, priority: 0, class: Class::Data, sources, destinations };
+        let begun = Instant::now();
+        loop {
+            match self.multiplexer.open(spec.clone()) {
+                // The network's thread may be about to give back what a query had that has ended, or soon ends.
+                Err(NetworkError::NoMemory { .. })
+                    if begun.elapsed() < ADMISSION && sync::stop::reason(Place::Open).is_none() =>
+                {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                outcome => return outcome,
+            }
+        }
     }
 }
 
