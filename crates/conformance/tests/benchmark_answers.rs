@@ -119,6 +119,11 @@ fn tpcds_small() {
 }
 
 #[test]
+fn tpcds_small_on_several_nodes() {
+    check("tpcds", "0.05", &[("cluster_nodes", "3"), ("block_size", "64KB")]);
+}
+
+#[test]
 fn tpcds_small_in_small_blocks_by_table() {
     check(
         "tpcds",

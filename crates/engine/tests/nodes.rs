@@ -173,6 +173,35 @@ fn failure(session: &Session, text: &str) -> (engine::Error, Duration) {
 }
 
 #[test]
+fn sessions_share_the_nodes_and_see_their_own_snapshots() {
+    let first = session(&[("cluster_nodes", "3"), ("cluster_small_size", "0")]);
+    first.execute("BEGIN; INSERT INTO u VALUES (-1, -1)").expect("inserts");
+    let database = first.database();
+    let joined = "SELECT count(*), sum(v) FROM t JOIN u ON t.k = u.k";
+    let expected = rows(&database.session(), joined);
+    let expected = &expected;
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            scope.spawn(move || {
+                let own = database.session();
+                own.execute("SET cluster_nodes = 3; SET cluster_small_size = 0").expect("sets");
+                for round in 0..6 {
+                    assert_eq!(&rows(&own, joined), expected, "{number} {round}");
+                    // What one of them cancels is its own alone.
+                    own.execute("SET statement_timeout = '5ms'").expect("sets");
+                    let (error, _) = failure(&own, LONG);
+                    assert_eq!(error.state().code(), "57014");
+                    own.execute("SET statement_timeout = 0").expect("sets");
+                    assert_eq!(rows(&own, "SELECT count(*) FROM u"), ["[I64(20000)]"]);
+                }
+            });
+        }
+    });
+    assert_eq!(rows(&first, "SELECT count(*) FROM u"), ["[I64(20001)]"]);
+    first.execute("ROLLBACK").expect("takes it back");
+}
+
+#[test]
 fn an_error_on_one_node_ends_the_query_on_all_with_that_error() {
     let session = session(&[("cluster_nodes", "3")]);
     // The row is on the last node, then on the second.
@@ -278,8 +307,9 @@ fn explain_shows_exchanges_with_the_rows_and_bytes_of_each_node() {
     let session = session(&[("cluster_nodes", "3")]);
     let plan = text(&session, "EXPLAIN SELECT t.k, v FROM t JOIN u ON t.k = u.k");
     assert!(plan.contains("Exchange") && plan.contains("gather"), "{plan}");
-    let analyzed = text(&session, "EXPLAIN ANALYZE SELECT g, count(*) FROM t GROUP BY g");
-    for shown in ["rows by node", "bytes sent by node", "messages sent"] {
+    session.execute("SET cluster_small_size = 0").expect("sets");
+    let analyzed = text(&session, "EXPLAIN ANALYZE SELECT k, count(*) FROM t GROUP BY k");
+    for shown in ["rows by node", "bytes sent by node", "messages sent", "most rows over the mean"] {
         assert!(analyzed.contains(shown), "{shown} is missing: {analyzed}");
     }
     println!("{analyzed}");

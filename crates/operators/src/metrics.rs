@@ -95,18 +95,23 @@ impl Metrics {
     /// Adds what other nodes of a cluster counted for the same plan, and says of its exchanges and sources how many rows
     /// each node had.
     pub fn absorb(&self, plan: &plan::PhysicalPlan, others: &[&Metrics]) {
+        let listed = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let all: Vec<&Metrics> = std::iter::once(self).chain(others.iter().copied()).collect();
         let mut open = vec![plan];
         while let Some(node) = open.pop() {
             let is_exchange = matches!(node.node, plan::PhysicalNode::Exchange { .. });
             if is_exchange || node.children().is_empty() {
-                let rows = std::iter::once(&self).chain(others).map(|metrics| metrics.rows(node.id));
-                let rows: Vec<String> = rows.map(|rows| rows.to_string()).collect();
-                self.state(node.id, "rows by node", rows.join(", "));
+                let rows: Vec<u64> = all.iter().map(|metrics| metrics.rows(node.id)).collect();
+                self.state(node.id, "rows by node", listed(&rows));
+                if is_exchange && rows.len() > 1 && rows[1..].iter().any(|rows| *rows > 0) {
+                    let (most, sum) = (rows.iter().max().copied().unwrap_or(0), rows.iter().sum::<u64>());
+                    let skew = most as f64 * rows.len() as f64 / sum.max(1) as f64;
+                    self.state(node.id, "most rows over the mean", format!("{skew:.2}"));
+                }
             }
             if is_exchange {
-                let sent = std::iter::once(&self).chain(others).map(|metrics| metrics.number(node.id, BYTES_SENT));
-                let sent: Vec<String> = sent.map(|bytes| bytes.to_string()).collect();
-                self.state(node.id, "bytes sent by node", sent.join(", "));
+                let sent: Vec<u64> = all.iter().map(|metrics| metrics.number(node.id, BYTES_SENT)).collect();
+                self.state(node.id, "bytes sent by node", listed(&sent));
             }
             others.iter().for_each(|other| self.absorb_node(node.id, other));
             open.extend(node.children());

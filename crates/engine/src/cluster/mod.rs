@@ -111,6 +111,8 @@ impl Cluster {
         config.send_messages_max = SENDING;
         config.schedule = Schedule::Off;
         config.silence_max = SILENCE_MAX;
+        // Its notices wake queries, which may start workers.
+        config.raises_priority = false;
         let folder = match shape.settings.transport {
             Transport::SharedMemory => Some(own_folder()?),
             Transport::Tcp => None,

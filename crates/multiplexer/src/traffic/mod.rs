@@ -64,6 +64,8 @@ pub struct Config {
     pub ping_every: Nanos,
     /// A peer that is silent for so long is lost.
     pub silence_max: Nanos,
+    /// The network thread goes before other threads. Not where notices may start threads, which would inherit that.
+    pub raises_priority: bool,
 }
 
 impl Config {
@@ -89,6 +91,7 @@ impl Config {
             pace: None,
             ping_every: 1_000 * MILLISECOND,
             silence_max: 4_000 * MILLISECOND,
+            raises_priority: true,
         }
     }
 }

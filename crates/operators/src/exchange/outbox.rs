@@ -198,3 +198,41 @@ impl Buffers for Outbox {
         self.memory.message_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::{HEADER_BYTES, Header};
+
+    fn sealed(outbox: &Outbox, sequence: u64) -> Sealed {
+        let message = outbox.take(0).expect("a message");
+        message.seal(Header { sequence, used: 8, plain: 8, ..Header::default() })
+    }
+
+    #[test]
+    fn a_full_outbox_gives_no_message_until_the_end_is_written() {
+        let outbox = Outbox::new(1 << 16, 2);
+        for sequence in 0..2 {
+            assert!(outbox.admits());
+            // What is being filled is given; what is full counts.
+            outbox.put(&mut vec![(1, sealed(&outbox, sequence))], 1);
+        }
+        assert!(!outbox.admits() && outbox.take(0).is_none());
+        outbox.begin_closing();
+        assert!(outbox.take(0).is_some());
+        outbox.clear();
+        assert!(outbox.admits());
+    }
+
+    #[test]
+    fn copies_of_one_message_leave_as_one() {
+        let outbox = Outbox::new(1 << 16, 8);
+        let (one, two) = (sealed(&outbox, 7), sealed(&outbox, 8));
+        outbox.put(&mut vec![(1, one.clone()), (2, one), (1, two)], 2);
+        let held = outbox.held();
+        assert!(matches!(held.parcels[0], Parcel::ToAll(_)) && matches!(held.parcels[1], Parcel::ToOne(1, _)));
+        drop(held);
+        let bytes = 3 * (HEADER_BYTES as u64 + 8);
+        assert_eq!((outbox.messages.load(SeqCst), outbox.bytes.load(SeqCst)), (3, bytes));
+    }
+}

@@ -116,3 +116,35 @@ impl OwnRows {
         self.held().rows
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(rows: usize) -> Batch {
+        Batch::new(vec![], rows)
+    }
+
+    #[test]
+    fn rows_leave_as_they_came_and_the_bound_holds_until_half_is_gone() {
+        let own = OwnRows::new(100);
+        assert!(own.admits() && own.put(1, rows(60)) && own.admits() && own.put(2, rows(60)) && !own.admits());
+        let Taken::Batch((1, first), false) = own.take() else { panic!("the first, and no room yet") };
+        assert_eq!(first.rows, 60);
+        assert!(matches!(own.take(), Taken::Batch((2, _), true)) && own.admits());
+        assert!(matches!(own.take(), Taken::Nothing));
+        own.complete();
+        assert!(matches!(own.take(), Taken::End));
+        assert_eq!(own.rows(), 120);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_consumer_that_has_enough() {
+        let own = OwnRows::new(10);
+        own.put(1, rows(50));
+        assert!(!own.admits());
+        own.close();
+        assert!(own.admits() && !own.put(2, rows(50)));
+        assert!(matches!(own.take(), Taken::End));
+    }
+}
