@@ -26,7 +26,15 @@ pub struct Configuration {
 impl Configuration {
     fn new(name: &'static str, workers: usize, settings: &[(&str, &str)]) -> Self {
         let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        Configuration { name, workers, settings, again: false, printed: false, encoded: false, several_nodes: false }
+        Configuration {
+            name,
+            workers,
+            settings,
+            again: false,
+            printed: false,
+            encoded: false,
+            several_nodes: false,
+        }
     }
 
     /// A new database under this configuration.

@@ -109,10 +109,7 @@ fn rows_that_change_are_found_on_all_nodes_and_changed_at_one() {
             assert_eq!(rows(&several, query), rows(&one, query), "{query} after {change}");
         }
     }
-    assert_eq!(
-        rows(&several, "SELECT * FROM x ORDER BY g"),
-        rows(&one, "SELECT * FROM x ORDER BY g")
-    );
+    assert_eq!(rows(&several, "SELECT * FROM x ORDER BY g"), rows(&one, "SELECT * FROM x ORDER BY g"));
 }
 
 /// Trees of joins and groups over the tables, some of them deep.
@@ -214,7 +211,8 @@ fn an_error_on_one_node_ends_the_query_on_all_with_that_error() {
 }
 
 /// Minutes of work for all nodes, with rows on their way all the time.
-const LONG: &str = "SELECT count(*) FROM t AS a JOIN t AS b ON a.g = b.g JOIN t AS c ON b.g = c.g WHERE a.k + b.k + c.k = 1";
+const LONG: &str =
+    "SELECT count(*) FROM t AS a JOIN t AS b ON a.g = b.g JOIN t AS c ON b.g = c.g WHERE a.k + b.k + c.k = 1";
 
 #[test]
 fn cancels_and_timeouts_end_all_nodes_soon_and_give_memory_back() {
@@ -264,7 +262,9 @@ fn rows_on_their_way_to_a_slow_consumer_take_bounded_memory() {
     session
         .execute("CREATE TABLE wide WITH (block_size = 262144) AS SELECT i, repeat(md5(i::text), 8) AS s FROM generate_series(1, 200000) AS r(i)")
         .expect("makes a table");
-    session.execute("CREATE TABLE keys AS SELECT i FROM generate_series(1, 200000) AS r(i)").expect("makes a table");
+    session
+        .execute("CREATE TABLE keys AS SELECT i FROM generate_series(1, 200000) AS r(i)")
+        .expect("makes a table");
     // Both sides go by hash; the wide one, 50 MB, is probed with, and what is done with it then is slow.
     let query = "SELECT count(*), max(length(replace(replace(w.s, 'a', 'bb'), 'c', 'dd'))) \
                  FROM wide AS w FULL JOIN keys AS k ON w.i = k.i";

@@ -87,8 +87,7 @@ impl Source for Generate {
     }
     fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
         let part = self.first.get().copied().unwrap_or(0) + unit as usize;
-        let batches =
-            self.source.batches(&self.table, part, self.parts).map_err(|e| generator_error(&e))?;
+        let batches = self.source.batches(&self.table, part, self.parts).map_err(|e| generator_error(&e))?;
         for batch in batches {
             work.check()?;
             let batch = batch.map_err(|e| generator_error(&e))?;

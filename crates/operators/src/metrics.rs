@@ -120,13 +120,7 @@ impl Metrics {
     fn absorb_node(&self, node: NodeId, other: &Metrics) {
         let Some(theirs) = other.nodes.get(node.0 as usize) else { return };
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        self.add(
-            node,
-            of(&theirs.rows),
-            of(&theirs.work_orders),
-            of(&theirs.nanoseconds),
-            of(&theirs.bytes),
-        );
+        self.add(node, of(&theirs.rows), of(&theirs.work_orders), of(&theirs.nanoseconds), of(&theirs.bytes));
         let Ok(notes) = theirs.notes.lock() else { return };
         for (name, note) in notes.iter() {
             match note {

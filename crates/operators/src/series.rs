@@ -32,7 +32,13 @@ impl SeriesSource {
             return Err(Error::internal("not a series"));
         };
         let unit_rows = UNIT_ROWS.max(series.rows / UNITS_MAX + 1);
-        Ok(SeriesSource { node: plan.id, series: *series, columns: columns.len(), unit_rows, first: OnceLock::new() })
+        Ok(SeriesSource {
+            node: plan.id,
+            series: *series,
+            columns: columns.len(),
+            unit_rows,
+            first: OnceLock::new(),
+        })
     }
 
     fn batch(&self, first: u64, rows: usize) -> Batch {

@@ -89,7 +89,8 @@ impl Clusters {
     /// The cluster of this shape, which is started where there is none. Statements that run on another one go on there.
     fn of(&self, shape: Shape) -> Result<Arc<Cluster>> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cluster) = held.as_ref().filter(|cluster| cluster.made_of == shape && cluster.is_sound()) {
+        if let Some(cluster) = held.as_ref().filter(|cluster| cluster.made_of == shape && cluster.is_sound())
+        {
             return Ok(cluster.clone());
         }
         let cluster = Arc::new(Cluster::start(shape)?);
@@ -124,8 +125,7 @@ impl Cluster {
                 None => Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             };
             let options = SocketOptions { shared_memory: folder.is_some(), ..SocketOptions::default() };
-            let listening =
-                Sockets::listen(NodeId(node as u16), &config, &at, Exposure::Loopback, options);
+            let listening = Sockets::listen(NodeId(node as u16), &config, &at, Exposure::Loopback, options);
             transports.push(listening.map_err(|error| network_error(&error))?);
         }
         let addresses: Vec<Address> =

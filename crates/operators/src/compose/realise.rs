@@ -443,7 +443,8 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
         let plan = self.node(node)?;
         // The rows of a gather have the order of their places, whatever comes first.
         let below = self.ways.over_exchanges.get(&node).copied();
-        let in_any_order = match below.map(|exchange| self.node(exchange)).transpose()?.map(|plan| &plan.node) {
+        let in_any_order = match below.map(|exchange| self.node(exchange)).transpose()?.map(|plan| &plan.node)
+        {
             Some(PhysicalNode::Exchange { exchange, .. }) => {
                 matches!(exchange.kind, ExchangeKind::Gather { .. } | ExchangeKind::Broadcast)
             }

@@ -9,9 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use multiplexer::{NetworkError, NodeId as Peer, Port};
-use plan::{
-    Distributed, ExchangeKind, ExchangeNumber, FilterId, NodeId, PhysicalNode, PhysicalPlan, Share,
-};
+use plan::{Distributed, ExchangeKind, ExchangeNumber, FilterId, NodeId, PhysicalNode, PhysicalPlan, Share};
 use types::{Error, SqlState};
 
 use super::Exchange;

@@ -230,7 +230,9 @@ mod tests {
         let (one, two) = (sealed(&outbox, 7), sealed(&outbox, 8));
         outbox.put(&mut vec![(1, one.clone()), (2, one), (1, two)], 2);
         let held = outbox.held();
-        assert!(matches!(held.parcels[0], Parcel::ToAll(_)) && matches!(held.parcels[1], Parcel::ToOne(1, _)));
+        assert!(
+            matches!(held.parcels[0], Parcel::ToAll(_)) && matches!(held.parcels[1], Parcel::ToOne(1, _))
+        );
         drop(held);
         let bytes = 3 * (HEADER_BYTES as u64 + 8);
         assert_eq!((outbox.messages.load(SeqCst), outbox.bytes.load(SeqCst)), (3, bytes));

@@ -128,7 +128,9 @@ mod tests {
     #[test]
     fn rows_leave_as_they_came_and_the_bound_holds_until_half_is_gone() {
         let own = OwnRows::new(100);
-        assert!(own.admits() && own.put(1, rows(60)) && own.admits() && own.put(2, rows(60)) && !own.admits());
+        assert!(
+            own.admits() && own.put(1, rows(60)) && own.admits() && own.put(2, rows(60)) && !own.admits()
+        );
         let Taken::Batch((1, first), false) = own.take() else { panic!("the first, and no room yet") };
         assert_eq!(first.rows, 60);
         assert!(matches!(own.take(), Taken::Batch((2, _), true)) && own.admits());

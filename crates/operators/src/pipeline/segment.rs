@@ -139,9 +139,10 @@ impl PipelineSegment {
     fn run_unit(&self, unit: u64, local: &mut OrderLocal, work: &Work<'_>) -> Result<Flow> {
         let tag = tag(self.branch.ordinal, unit);
         let OrderLocal { source, chain, rows_out_of_source } = local;
-        let flow = self.branch.source.run(unit, source, work, &mut |batch| {
-            self.push(batch, tag, chain, rows_out_of_source, work)
-        })?;
+        let flow = self
+            .branch
+            .source
+            .run(unit, source, work, &mut |batch| self.push(batch, tag, chain, rows_out_of_source, work))?;
         self.end_unit(flow, tag, chain, work)
     }
 
