@@ -13,6 +13,9 @@ pub const BYTES_READ: &str = "bytes read from files";
 /// The name of the tally that counts how blocks evaluated their predicates.
 pub const ACCESS_PATHS: &str = "access paths";
 
+/// The name of the number that adds up what a node sends to others of its cluster.
+pub const BYTES_SENT: &str = "bytes sent";
+
 #[derive(Default)]
 struct Counters {
     rows: AtomicU64,
@@ -87,6 +90,62 @@ impl Metrics {
             }
             (Some((_, slot)), note) => *slot = note,
             (None, note) => notes.push((name.to_owned(), note)),
+        }
+    }
+    /// Adds what other nodes of a cluster counted for the same plan, and says of its exchanges and sources how many rows
+    /// each node had.
+    pub fn absorb(&self, plan: &plan::PhysicalPlan, others: &[&Metrics]) {
+        let mut open = vec![plan];
+        while let Some(node) = open.pop() {
+            let is_exchange = matches!(node.node, plan::PhysicalNode::Exchange { .. });
+            if is_exchange || node.children().is_empty() {
+                let rows = std::iter::once(&self).chain(others).map(|metrics| metrics.rows(node.id));
+                let rows: Vec<String> = rows.map(|rows| rows.to_string()).collect();
+                self.state(node.id, "rows by node", rows.join(", "));
+            }
+            if is_exchange {
+                let sent = std::iter::once(&self).chain(others).map(|metrics| metrics.number(node.id, BYTES_SENT));
+                let sent: Vec<String> = sent.map(|bytes| bytes.to_string()).collect();
+                self.state(node.id, "bytes sent by node", sent.join(", "));
+            }
+            others.iter().for_each(|other| self.absorb_node(node.id, other));
+            open.extend(node.children());
+        }
+    }
+    fn absorb_node(&self, node: NodeId, other: &Metrics) {
+        let Some(theirs) = other.nodes.get(node.0 as usize) else { return };
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        self.add(
+            node,
+            of(&theirs.rows),
+            of(&theirs.work_orders),
+            of(&theirs.nanoseconds),
+            of(&theirs.bytes),
+        );
+        let Ok(notes) = theirs.notes.lock() else { return };
+        for (name, note) in notes.iter() {
+            match note {
+                Note::Number(number) => self.count(node, name, *number),
+                Note::Tally(kinds) => self.note(node, name, Note::Tally(kinds.clone())),
+                // What the coordinator says in words is as good as any other node's.
+                Note::Text(text) if !self.has(node, name) => self.state(node, name, text.clone()),
+                Note::Text(_) => {}
+            }
+        }
+    }
+    fn has(&self, node: NodeId, name: &str) -> bool {
+        let counters = self.nodes.get(node.0 as usize);
+        counters.is_some_and(|c| c.notes.lock().is_ok_and(|notes| notes.iter().any(|(n, _)| n == name)))
+    }
+    fn rows(&self, node: NodeId) -> u64 {
+        self.nodes.get(node.0 as usize).map_or(0, |counters| counters.rows.load(Ordering::Relaxed))
+    }
+    fn number(&self, node: NodeId, name: &str) -> u64 {
+        let Some(counters) = self.nodes.get(node.0 as usize) else { return 0 };
+        let Ok(notes) = counters.notes.lock() else { return 0 };
+        match notes.iter().find(|(known, _)| known == name) {
+            Some((_, Note::Number(number))) => *number,
+            _ => 0,
         }
     }
     /// A copy of the node's counters and notes; zeros for an unknown node.
