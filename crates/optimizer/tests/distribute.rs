@@ -2,12 +2,14 @@
 
 mod tpch;
 
+use std::collections::BTreeSet;
+
 use optimizer::distribute::{ClusterShape, check, distribute};
 use optimizer::{NoStatistics, Settings, Statistics, optimize_plan};
 use plan::encoding::{decode, encode};
 use plan::{
-    AggregateFunction, ColumnId, Distributed, ExchangeKind, Expr, LogicalQuery, PhysicalNode as N,
-    PhysicalPlan, Share,
+    AggregateFunction, ColumnId, Distributed, ExchangeKind, Expr, FetchOutput, JoinOutput, LogicalQuery,
+    PhysicalNode as N, PhysicalPlan, Share,
 };
 
 /// The plans of a query on one machine: its scalar subqueries', then its own.
@@ -309,4 +311,129 @@ fn fewer_bytes_travel_where_rows_are_grouped_first() {
     };
     assert!(sent(true).contains("kB between nodes"), "{}", sent(true));
     assert!(sent(false).contains("MB between nodes"), "{}", sent(false));
+}
+
+/// Rows that lie by a key already, by an equal one too, are joined and grouped where they are.
+#[test]
+fn what_lies_right_is_not_sent() {
+    let statistics = tpch::Stub::default();
+    let cluster = ClusterShape {
+        broadcast_bytes_max: 0.0,
+        replicated_bytes: 0.0,
+        gathered_bytes: 0.0,
+        ..ClusterShape::of(3)
+    };
+    let kinds = |text: &str| {
+        let plan = plans(tpch::queries::of_text(text), &statistics, &Settings::default()).remove(0);
+        let distributed = proved(plan, &cluster, &statistics);
+        let kinds: Vec<_> = distributed.exchanges().iter().map(|exchange| exchange.kind.name()).collect();
+        (kinds.join(" "), distributed)
+    };
+    // Both sides of the first join, the new side of the second, and the result.
+    let (all, plan) = kinds(
+        "SELECT o_custkey, count(*) FROM orders JOIN customer ON o_custkey = c_custkey GROUP BY o_custkey",
+    );
+    assert_eq!(all, "gather hash hash", "{plan}");
+    let (all, plan) = kinds(
+        "SELECT l_partkey, ps_supplycost, s FROM lineitem JOIN partsupp ON l_partkey = ps_partkey
+            JOIN (SELECT l_partkey k, sum(l_tax) s FROM lineitem GROUP BY l_partkey) t ON k = ps_partkey",
+    );
+    // Three sources that are grouped or joined by one key, each sent once.
+    assert_eq!(all, "gather hash hash hash", "{plan}");
+    let (all, plan) = kinds(
+        "SELECT o_orderkey, rank() OVER (PARTITION BY o_custkey ORDER BY o_orderkey), c_name
+            FROM orders JOIN customer ON o_custkey = c_custkey",
+    );
+    assert_eq!(all, "gather hash hash", "{plan}");
+}
+
+/// Columns of which nothing above an exchange reads anything, and all that it sends.
+fn unused(plan: &PhysicalPlan, needed: &BTreeSet<usize>, unread: &mut usize, sent: &mut usize) {
+    let of = |expressions: &mut dyn Iterator<Item = &Expr>| -> BTreeSet<usize> {
+        expressions.flat_map(|expr| expr.inputs()).collect()
+    };
+    let own = of(&mut plan.expressions().into_iter());
+    let mut below: Vec<BTreeSet<usize>> = match &plan.node {
+        N::Project { expressions, .. } => vec![of(&mut needed.iter().map(|at| &expressions[*at]))],
+        N::Aggregate { .. } => vec![own],
+        N::Fetch { references, output, .. } => {
+            let kept = needed.iter().filter_map(|at| match output[*at] {
+                FetchOutput::Input(from) => Some(from),
+                FetchOutput::Late { .. } => None,
+            });
+            vec![kept.chain(references.iter().map(|reference| reference.column)).collect()]
+        }
+        N::HashJoin { probe, build, probe_keys, build_keys, residual, output, .. } => {
+            let (mut a, mut b) = (of(&mut probe_keys.iter()), of(&mut build_keys.iter()));
+            let both = of(&mut residual.iter());
+            split_sides(needed, output, probe.output.len(), &both, &mut a, &mut b);
+            let _ = build;
+            vec![a, b]
+        }
+        N::NestedLoopJoin { probe, output, .. } => {
+            let (mut a, mut b) = (BTreeSet::new(), BTreeSet::new());
+            split_sides(needed, output, probe.output.len(), &own, &mut a, &mut b);
+            vec![a, b]
+        }
+        N::Window { input, .. } => {
+            let kept = needed.iter().copied().filter(|at| *at < input.output.len());
+            vec![kept.chain(own).collect()]
+        }
+        N::Unnest { keep, .. } => {
+            let kept = needed.iter().filter_map(|at| keep.get(*at).copied());
+            vec![kept.chain(own).collect()]
+        }
+        _ => plan.children().iter().map(|_| needed.union(&own).copied().collect()).collect(),
+    };
+    if let N::Exchange { .. } = &plan.node {
+        *sent += plan.output.len();
+        *unread += plan.output.len() - below[0].len();
+    }
+    for (child, needed) in plan.children().into_iter().zip(&mut below) {
+        unused(child, needed, unread, sent);
+    }
+}
+
+fn split_sides(
+    needed: &BTreeSet<usize>,
+    output: &[JoinOutput],
+    probe: usize,
+    both: &BTreeSet<usize>,
+    a: &mut BTreeSet<usize>,
+    b: &mut BTreeSet<usize>,
+) {
+    for at in needed {
+        match output[*at] {
+            JoinOutput::Probe(from) => a.insert(from),
+            JoinOutput::Build(from) => b.insert(from),
+            JoinOutput::Mark => true,
+        };
+    }
+    for at in both {
+        if *at < probe {
+            a.insert(*at)
+        } else {
+            b.insert(*at - probe)
+        };
+    }
+}
+
+/// The plan of one machine has pruned its columns, so that exchanges send what is read above them, and little else.
+#[test]
+fn columns_are_pruned_before_they_are_sent() {
+    let (statistics, settings) = (tpch::Stub::default(), Settings::default());
+    let (mut unread, mut sent) = (0, 0);
+    for q in 1..=22 {
+        for plan in plans(tpch::queries::bound(&format!("q{q:02}")), &statistics, &settings) {
+            let distributed = proved(plan, &ClusterShape::of(3), &statistics);
+            let all = (0..distributed.plan.output.len()).collect();
+            let before = unread;
+            unused(&distributed.plan, &all, &mut unread, &mut sent);
+            if unread > before {
+                println!("q{q:02}: {}\n{distributed}", unread - before);
+            }
+        }
+    }
+    println!("{unread} of {sent} columns are sent for nothing");
+    assert!(unread * 20 <= sent, "{unread} of {sent}");
 }

@@ -112,15 +112,17 @@ fn exchanges_have_keys_and_numbers_of_their_own() {
         at(plan, &|exchange| exchange.number = ExchangeNumber(exchange.number.0.max(3)));
     });
     refused(EXCHANGES, "an exchange by no key", |plan| {
-        at(plan, &|exchange| match &mut exchange.kind {
-            ExchangeKind::Hash { keys } => keys.clear(),
-            _ => {}
+        at(plan, &|exchange| {
+            if let ExchangeKind::Hash { keys } = &mut exchange.kind {
+                keys.clear();
+            }
         });
     });
     refused(EXCHANGES, "no input 4", |plan| {
-        at(plan, &|exchange| match &mut exchange.kind {
-            ExchangeKind::Range { keys } => keys[0].expr = number(4),
-            _ => {}
+        at(plan, &|exchange| {
+            if let ExchangeKind::Range { keys } = &mut exchange.kind {
+                keys[0].expr = number(4);
+            }
         });
     });
     refused(EXCHANGES, "is delivered as", |plan| plan.output[0].ty = Type::Text);

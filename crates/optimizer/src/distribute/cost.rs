@@ -71,3 +71,30 @@ pub(super) fn read_bytes(plan: &PhysicalPlan, statistics: &dyn Statistics) -> Op
         _ => plan.children().into_iter().map(|child| read_bytes(child, statistics)).sum(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of R and S, broadcasting R costs what hashing both does where S has n - 1 times its bytes.
+    #[test]
+    fn the_crossover_is_at_one_less_than_the_nodes() {
+        for nodes in [2.0, 3.0, 6.0, 100.0] {
+            let small = 1000.0;
+            let both = |large: f64| hashing(small, &Place::Any, nodes) + hashing(large, &Place::Any, nodes);
+            let all = broadcasting(small, &Place::Any, nodes);
+            assert!((both(small * (nodes - 1.0)) - all).abs() < 1e-9);
+            assert!(both(small * (nodes - 0.9)) > all);
+            assert!(both(small * (nodes - 1.1)) < all);
+        }
+    }
+
+    /// Rows at the coordinator leave by its link alone.
+    #[test]
+    fn one_sender_is_busier_than_all() {
+        assert_eq!(hashing(900.0, &Place::Single, 3.0), 600.0);
+        assert_eq!(hashing(900.0, &Place::Any, 3.0), 200.0);
+        assert_eq!(broadcasting(900.0, &Place::Single, 3.0), 1800.0);
+        assert_eq!(gathering(900.0, &Place::Single, 3.0), 0.0);
+    }
+}

@@ -6,8 +6,9 @@ use plan::{
 };
 use types::{Error, Result, Type, Value};
 
+use super::cost;
+use super::pass::Pass;
 use super::place::{Place, Placed};
-use super::{Pass, cost};
 
 impl Pass<'_> {
     /// How many nodes there are, for costs.

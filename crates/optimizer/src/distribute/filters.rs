@@ -11,11 +11,10 @@
 
 use std::collections::HashSet;
 
-use plan::{Distributed, FilterId, PhysicalNode as N, PhysicalPlan, Share};
+use plan::{Distributed, FilterId, PhysicalNode as N, PhysicalPlan, RuntimeFilter, Share};
 use types::Result;
 
 use super::check::whole_everywhere;
-use super::join::used_filters;
 
 /// Filters by number that hold for the scan a walk has come to.
 #[derive(Clone, Default)]
@@ -94,4 +93,12 @@ fn fill_only(plan: &mut PhysicalPlan, used: &HashSet<FilterId>) {
         fills.retain(|(filter, _)| used.contains(filter));
     }
     plan.children_mut().into_iter().for_each(|child| fill_only(child, used));
+}
+
+/// Calls `see` with every use of a runtime filter in the plan.
+pub(super) fn used_filters(plan: &PhysicalPlan, see: &mut dyn FnMut(&RuntimeFilter)) {
+    if let N::TableScan { runtime_filters, .. } | N::FileScan { runtime_filters, .. } = &plan.node {
+        runtime_filters.iter().for_each(&mut *see);
+    }
+    plan.children().into_iter().for_each(|child| used_filters(child, see));
 }

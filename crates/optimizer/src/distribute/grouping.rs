@@ -6,10 +6,11 @@
 use plan::{AggregateCall, AggregateFunction, Expr, ExprKind, OutputColumn, PhysicalNode as N, PhysicalPlan};
 use types::Result;
 
+use super::cost;
 use super::halves::{Halves, split};
+use super::pass::{Pass, broken, take_inputs, with_inputs};
 use super::place::{Place, Placed};
 use super::rows::takes_rows_as_they_come;
-use super::{Pass, broken, cost, take_inputs, with_inputs};
 
 /// Where less of the rows is left by a grouping, it pays before an exchange.
 const REDUCES: f64 = 0.5;

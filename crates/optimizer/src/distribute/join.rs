@@ -5,12 +5,14 @@
 //! it has no partner would come out everywhere. NOT IN has to know whether the list is empty or has a NULL, so that all of
 //! the list is at every node. Which of the ways that are right is taken is a matter of bytes at the busiest node.
 
-use plan::{Expr, JoinOutput, PhysicalJoinKind as Kind, PhysicalNode as N, PhysicalPlan, RuntimeFilter};
+use plan::{Expr, JoinOutput, PhysicalJoinKind as Kind, PhysicalNode as N, PhysicalPlan};
 use types::Result;
 use types::nested::equality::has_own_equality;
 
+use super::cost;
+use super::filters::used_filters;
+use super::pass::{Pass, broken, take_inputs, with_inputs};
 use super::place::{Place, Placed, of_join, of_side};
-use super::{Pass, broken, cost, take_inputs, with_inputs};
 
 /// What is asked of a join before its sides are placed.
 struct Shape {
@@ -197,12 +199,4 @@ fn shape(plan: &PhysicalPlan) -> Option<Shape> {
         }),
         _ => None,
     }
-}
-
-/// Calls `see` with every use of a runtime filter in the plan.
-pub(super) fn used_filters(plan: &PhysicalPlan, see: &mut dyn FnMut(&RuntimeFilter)) {
-    if let N::TableScan { runtime_filters, .. } | N::FileScan { runtime_filters, .. } = &plan.node {
-        runtime_filters.iter().for_each(&mut *see);
-    }
-    plan.children().into_iter().for_each(|child| used_filters(child, see));
 }

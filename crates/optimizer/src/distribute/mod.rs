@@ -11,7 +11,7 @@
 //! exchange; no exchange where rows lie right already. Other than there, a plan's exchanges are decided after its joins
 //! are ordered, and what is not known to be right anywhere else is done at the coordinator, so that nothing is refused.
 //!
-//! The rooms: `place` (what is known of where rows lie), `enforce` (exchanges), `cost` (bytes), `join`, `grouping`,
+//! The rooms: `pass` (its state), `place` (what is known of where rows lie), `enforce` (exchanges), `cost` (bytes), `join`, `grouping`,
 //! `rows` (sorts, limits, windows, unions), `filters` (which runtime filters still hold), `check` (proves a finished plan
 //! by rules of its own).
 //!
@@ -26,48 +26,20 @@ mod filters;
 mod grouping;
 mod halves;
 mod join;
+mod pass;
 mod place;
 mod rows;
 
 use std::collections::HashMap;
 
-use plan::{Distributed, Expr, ExprKind, NodeId, PhysicalNode as N, PhysicalPlan, Share};
+use plan::{Distributed, Expr, ExprKind, PhysicalNode as N, PhysicalPlan, Share};
 use types::{Error, Result};
 
 use crate::Statistics;
 pub use check::check;
+pub use pass::ClusterShape;
+use pass::{Pass, broken, sources, take_inputs, with_inputs};
 use place::{Place, Placed};
-
-/// What is known of a cluster when a query is planned for it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClusterShape {
-    /// How many nodes there are, at least 1.
-    pub nodes: u32,
-    /// The build side of a join that reads no more bytes than this is read whole by every node instead of being sent.
-    pub replicated_bytes: f64,
-    /// No side of a join larger than this is broadcast unless nothing else is right; in bytes.
-    pub broadcast_bytes_max: f64,
-    /// Groups of so many bytes, at most, are put together at the coordinator at once.
-    pub gathered_bytes: f64,
-    /// Rows are grouped before an exchange where that leaves less than half of them.
-    pub pre_aggregation: bool,
-    /// Functions of the host program can be called on every node; else they are called at the coordinator.
-    pub host_functions: bool,
-}
-
-impl ClusterShape {
-    /// So many nodes that share their storage, with defaults for the rest.
-    pub fn of(nodes: u32) -> Self {
-        ClusterShape {
-            nodes,
-            replicated_bytes: 256.0 * 1024.0,
-            broadcast_bytes_max: 1e9,
-            gathered_bytes: 64.0 * 1024.0,
-            pre_aggregation: true,
-            host_functions: false,
-        }
-    }
-}
 
 /// The plan for a cluster: every node runs it, and the coordinator has the result. `plan` is one of one machine.
 ///
@@ -98,30 +70,10 @@ pub fn distribute(
     let shares = ids.into_iter().zip(shares).collect();
     let mut distributed = Distributed { plan, shares, nodes: cluster.nodes };
     filters::settle(&mut distributed)?;
-    Ok(distributed)
-}
-
-/// The sources of a numbered plan, ascending.
-fn sources(plan: &PhysicalPlan) -> Vec<NodeId> {
-    let (mut found, mut open) = (vec![], vec![plan]);
-    while let Some(node) = open.pop() {
-        let children = node.children();
-        if children.is_empty() {
-            found.push(node.id);
-        }
-        open.extend(children.into_iter().rev());
+    if cfg!(debug_assertions) {
+        check(&distributed)?;
     }
-    found
-}
-
-/// The state of planning one query for a cluster.
-struct Pass<'a> {
-    cluster: &'a ClusterShape,
-    statistics: &'a dyn Statistics,
-    /// By the numbers that sources had in the plan of one machine; those of new ones follow.
-    shares: HashMap<NodeId, Share>,
-    exchanges: u32,
-    leaves: u32,
+    Ok(distributed)
 }
 
 impl Pass<'_> {
@@ -129,12 +81,6 @@ impl Pass<'_> {
     fn all_here(&mut self, plan: PhysicalPlan) -> PhysicalPlan {
         self.share_all(&plan, Share::Coordinator);
         plan
-    }
-
-    fn share_all(&mut self, plan: &PhysicalPlan, share: Share) {
-        for source in sources(plan) {
-            self.shares.insert(source, share);
-        }
     }
 
     fn collect(&self, plan: &PhysicalPlan, out: &mut Vec<Share>) {
@@ -204,22 +150,4 @@ impl Pass<'_> {
         }
         found
     }
-}
-
-/// The node's inputs; something else stands in their places until `with_inputs`.
-fn take_inputs(plan: &mut PhysicalPlan) -> Vec<PhysicalPlan> {
-    let nothing = || PhysicalPlan::new(N::Values { rows: vec![] }, vec![], 0.0);
-    plan.children_mut().into_iter().map(|child| std::mem::replace(child, nothing())).collect()
-}
-
-/// The node with these inputs, of which it has as many.
-fn with_inputs(mut plan: PhysicalPlan, inputs: Vec<PhysicalPlan>) -> PhysicalPlan {
-    for (place, input) in plan.children_mut().into_iter().zip(inputs) {
-        *place = input;
-    }
-    plan
-}
-
-fn broken() -> Error {
-    Error::internal("a node of a plan has other inputs than its kind")
 }

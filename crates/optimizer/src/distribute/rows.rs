@@ -6,8 +6,8 @@
 use plan::{AggregateFunction as F, ExprKind, PhysicalNode as N, PhysicalPlan, WindowCall, WindowFunction};
 use types::Result;
 
+use super::pass::{Pass, broken, take_inputs, with_inputs};
 use super::place::{Place, Placed};
-use super::{Pass, broken, take_inputs, with_inputs};
 
 impl Pass<'_> {
     /// Sorted at every node, merged at the coordinator, and cut there again where only the first rows are wanted.
