@@ -173,6 +173,7 @@ nightly: environment
 	cargo test --release --package cli --test memory_limit -- --ignored
 	cargo checked --package scheduler --lib -- --ignored soak
 	cargo test --release --package multiplexer --test simulation -- --ignored
+	QUICKSTEP_SIMULATIONS=10000 cargo test --release --package engine --test nodes random_plans
 	$(MAKE) test-shipped
 	$(PYTHON) -c 'import ibis, pyarrow_hotfix' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/python/requirements-nightly.txt

@@ -19,12 +19,22 @@ pub struct Configuration {
     pub printed: bool,
     /// Plans are encoded, and what is read of the bytes is run.
     pub encoded: bool,
+    /// Several engines run each query: rows that no ORDER BY puts in order may come in any.
+    pub several_nodes: bool,
 }
 
 impl Configuration {
     fn new(name: &'static str, workers: usize, settings: &[(&str, &str)]) -> Self {
         let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        Configuration { name, workers, settings, again: false, printed: false, encoded: false }
+        Configuration {
+            name,
+            workers,
+            settings,
+            again: false,
+            printed: false,
+            encoded: false,
+            several_nodes: false,
+        }
     }
 
     /// A new database under this configuration.
@@ -62,6 +72,24 @@ pub fn without_rules() -> Configuration {
     Configuration::new("optimizer off", 2, RULES_OFF)
 }
 
+/// As many engines of one process run each query together: over shared memory, or, where they are four, over TCP with
+/// small messages and without reading small tables on all.
+pub fn nodes(nodes: u32) -> Configuration {
+    let small = [
+        ("cluster_nodes", "4"),
+        ("cluster_transport", "tcp"),
+        ("cluster_message_size", "64KB"),
+        ("cluster_small_size", "0"),
+    ];
+    let mut configuration = match nodes {
+        4 => Configuration::new("nodes4", 4, &small),
+        _ => Configuration::new("nodes3", 3, &[("cluster_nodes", "3")]),
+    };
+    configuration.settings.push(("block_size".to_owned(), "64KB".to_owned()));
+    configuration.several_nodes = true;
+    configuration
+}
+
 /// Every configuration, the standard one first.
 pub fn all() -> Vec<Configuration> {
     let techniques = [TECHNIQUES_OFF, &[("simd", "scalar")]].concat();
@@ -85,6 +113,7 @@ pub fn all() -> Vec<Configuration> {
         Configuration { again: true, ..Configuration::new("plans kept", 2, &[]) },
         Configuration { printed: true, ..Configuration::new("printed", 2, &[]) },
         Configuration { encoded: true, ..Configuration::new("encoded", 2, &[]) },
+        nodes(3),
         // Every join, aggregation, sort and window through files.
         Configuration::new("spilling", 3, &[("operator_memory", "1")]),
         Configuration::new("optimizer off", 2, RULES_OFF),

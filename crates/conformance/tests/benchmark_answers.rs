@@ -57,6 +57,33 @@ fn tpch_small() {
 }
 
 #[test]
+fn tpch_small_on_several_nodes() {
+    check("tpch", "0.01", &[("cluster_nodes", "3"), ("block_size", "64KB")]);
+    let small = [("cluster_transport", "tcp"), ("cluster_message_size", "64KB"), ("cluster_small_size", "0")];
+    check("tpch", "0.01", &[&[("cluster_nodes", "4"), ("block_size", "64KB")], &small[..]].concat());
+}
+
+#[test]
+fn ssb_small_on_several_nodes() {
+    let session = load("ssb", "0.01", &[("block_size", "64KB")]);
+    let rows = |text: &str, nodes: u32| {
+        session.query(&format!("SET cluster_nodes = {nodes}")).unwrap();
+        let result = session.query(text).unwrap_or_else(|error| panic!("{}", error.render(text)));
+        let batches = result.batches().iter();
+        let row = |batch: &vector::Batch, row| batch.columns.iter().map(|c| c.value(row)).collect::<Vec<_>>();
+        let rows = batches.flat_map(|b| (0..b.rows).map(|at| format!("{:?}", row(b, at))));
+        rows.collect::<Vec<_>>()
+    };
+    for path in std::fs::read_dir(repository().join("tests/answers/queries/ssb")).unwrap().flatten() {
+        let text = std::fs::read_to_string(path.path()).unwrap();
+        let (mut one, mut several) = (rows(&text, 1), rows(&text, 4));
+        one.sort();
+        several.sort();
+        assert_eq!(one, several, "{}", path.path().display());
+    }
+}
+
+#[test]
 fn tpch_small_in_small_blocks_by_block() {
     check(
         "tpch",
@@ -89,6 +116,11 @@ fn ssb_scale_1() {
 #[test]
 fn tpcds_small() {
     check("tpcds", "0.05", &[]);
+}
+
+#[test]
+fn tpcds_small_on_several_nodes() {
+    check("tpcds", "0.05", &[("cluster_nodes", "3"), ("block_size", "64KB")]);
 }
 
 #[test]

@@ -34,6 +34,28 @@ fn other_configurations() {
     replay_all(&configurations);
 }
 
+/// On four nodes, of the whole corpus what `CORPUS` says, else joins, aggregates, subqueries and windows.
+#[test]
+fn four_nodes() {
+    let only = std::env::var("CORPUS").ok();
+    let mut failures = Vec::new();
+    let mut run = 0;
+    for file in files() {
+        let path = file.to_string_lossy();
+        let wanted = match &only {
+            Some(only) => path.contains(only.as_str()),
+            None => ["/joins/", "/aggregates/", "/subqueries/", "/windows/", "/set_operations/"]
+                .iter()
+                .any(|folder| path.contains(folder)),
+        };
+        if wanted {
+            failures.extend(replay(&file, &configuration::nodes(4), &mut run));
+        }
+    }
+    println!("{run} records on four nodes, {} failures", failures.len());
+    assert!(run > 0 && failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n\n"));
+}
+
 /// A corpus that cannot fail proves nothing: a wrong expectation must be reported.
 #[test]
 fn a_planted_fault_is_reported() {

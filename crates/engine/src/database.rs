@@ -85,6 +85,8 @@ pub(crate) struct Shared {
     pub budget: Budget,
     /// The workers, and the queries that they serve.
     pub scheduler: Scheduler,
+    /// Further engines of this process, where a session has its queries run on several.
+    pub clusters: crate::cluster::Clusters,
     /// Jobs that run without a statement waiting for them.
     pub background: Background,
     /// Rolls back transactions that have been idle for too long.

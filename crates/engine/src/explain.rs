@@ -49,6 +49,11 @@ impl Session {
     ) -> Result<String> {
         let mut parts = Vec::new();
         let mut prepared = self.plan_steps(query, relations, Purpose::Explain, &mut parts)?;
+        if format != ExplainFormat::Pipelines
+            && let Some(on) = self.on_nodes(&prepared.plan, relations)?
+        {
+            prepared.plan = on.plan().clone();
+        }
         self.remark_decisions(&mut prepared.plan, relations);
         let (title, plan) = ("query".to_owned(), Arc::new(prepared.plan));
         parts.push(Part { title, plan, run: None, executed: Duration::ZERO });
@@ -84,6 +89,7 @@ impl Session {
         let plan = Arc::new(prepared.plan);
         let run =
             self.run_plan(&plan, relations, &prepared.shared, RunAs { analyze: true, ..RunAs::default() })?;
+        let plan = run.on_nodes.clone().unwrap_or(plan);
         parts.push(Part { title: "query".to_owned(), plan, run: Some(run), executed: started.elapsed() });
         let trace = self.explained_trace(parts, prepared.planning, relations);
         let mut text = rendered(&trace, format);
@@ -146,7 +152,7 @@ pub(crate) fn query_of(statement: Statement) -> Option<LogicalQuery> {
 impl Part {
     fn traced(self) -> PartTrace {
         let plan = KeptPlan::Whole(self.plan.clone());
-        let Some(Run { result, context, record }) = self.run else {
+        let Some(Run { result, context, record, .. }) = self.run else {
             return PartTrace::planned(self.title, plan);
         };
         let (root, rows) = (self.plan.id, result.rows() as u64);

@@ -56,6 +56,7 @@ mod by_message;
 mod calls;
 mod checks;
 mod client_settings;
+mod cluster;
 mod comments;
 mod constraints;
 mod copy_streams;

@@ -8,6 +8,8 @@
 mod in_place;
 mod session;
 
+pub(crate) use session::note_run;
+
 use std::sync::Arc;
 
 use operators::context::{Conform, InsertTarget};
@@ -26,6 +28,8 @@ pub(crate) struct Run {
     pub context: Arc<QueryContext>,
     /// What its work orders did; of EXPLAIN ANALYZE only.
     pub record: Option<RunRecord>,
+    /// The plan that several nodes ran, where that was so.
+    pub on_nodes: Option<Arc<PhysicalPlan>>,
 }
 
 /// What a query's rows are for.
@@ -69,7 +73,7 @@ pub(crate) struct RunAs {
 }
 
 /// Whether rows come from the host program while the plan runs: it may then wait for the host.
-fn reads_live_rows(plan: &PhysicalPlan) -> bool {
+pub(crate) fn reads_live_rows(plan: &PhysicalPlan) -> bool {
     let live = |file: &plan::FileSource| file.format == plan::FileFormat::Memory && file.rows.is_none();
     matches!(&plan.node, PhysicalNode::FileScan { file, .. } if live(file))
         || plan.children().into_iter().any(reads_live_rows)

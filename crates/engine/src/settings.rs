@@ -13,6 +13,7 @@ use operators::transfer::setting::{Consumer, TransferSetting};
 use types::{Collation, Error, Result, SqlState, Type, Value, Zone};
 
 use crate::client_settings::{self, ClientSettings};
+use crate::cluster::{self, settings::ClusterSettings};
 
 /// The layout new blocks get.
 pub use catalog::LayoutKind;
@@ -134,6 +135,8 @@ pub struct Settings {
     pub query_bytes: Option<u64>,
     /// What clients of a server set, and rely on.
     pub client: ClientSettings,
+    /// On how many engines queries run.
+    pub(crate) cluster: ClusterSettings,
     /// Switches of the execution's techniques.
     pub techniques: operators::Switches,
     /// Switches of what the session keeps.
@@ -216,6 +219,7 @@ impl Default for Settings {
             query_workers: None,
             query_bytes: None,
             client: ClientSettings::default(),
+            cluster: ClusterSettings::default(),
             techniques: operators::Switches::default(),
             keeps: Keeps::default(),
             optimizer: optimizer::Settings::default(),
@@ -411,7 +415,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     (milliseconds < 1e13).then(|| Duration::from_micros((milliseconds * 1000.0) as u64))
 }
 
-fn invalid(name: &str, value: &str, expected: &str) -> Error {
+pub(crate) fn invalid(name: &str, value: &str, expected: &str) -> Error {
     Error::new(SqlState::InvalidParameterValue, format!("invalid value for setting \"{name}\": \"{value}\""))
         .with_hint(format!("expected {expected}"))
 }
@@ -512,7 +516,8 @@ impl Settings {
             _ => {
                 let technique = || self.techniques.get(name);
                 let shown = self.optimizer.get(name).or_else(technique).or_else(|| self.keeps.get(name));
-                return shown.map(str::to_owned).or_else(|| self.client.get(name));
+                let shown = shown.map(str::to_owned).or_else(|| self.client.get(name));
+                return shown.or_else(|| self.cluster.get(name));
             }
         })
     }
@@ -609,7 +614,8 @@ impl Settings {
                 let known = self.optimizer.set(name, text)?
                     || self.techniques.set(name, text)?
                     || self.keeps.set(name, text)?
-                    || self.client.set(name, text)?;
+                    || self.client.set(name, text)?
+                    || self.cluster.set(name, text)?;
                 if !known {
                     return Err(unknown(name));
                 }
@@ -626,7 +632,8 @@ impl Settings {
     /// Every setting of the session with its value and meaning.
     pub fn all(&self) -> Vec<(String, String, String)> {
         let client = client_settings::MEANINGS.into_iter().map(|(name, _, meaning)| (name, meaning));
-        let settings = SESSION_SETTINGS.iter().copied().chain(switches()).chain(client);
+        let own = SESSION_SETTINGS.iter().copied().chain(cluster::settings::MEANINGS);
+        let settings = own.chain(switches()).chain(client);
         settings
             .map(|(name, meaning)| (name.to_owned(), self.get(name).unwrap_or_default(), meaning.to_owned()))
             .collect()

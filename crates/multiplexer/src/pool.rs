@@ -104,6 +104,8 @@ pub struct Pool {
     source: Box<dyn SlabSource>,
     slot_bytes: usize,
     slots_max: usize,
+    /// Shared promises are given while no more than so many slots are promised.
+    shared_max: usize,
     state: Mutex<State>,
     hungry: AtomicBool,
     hook: OnceLock<ReleaseHook>,
@@ -112,11 +114,24 @@ pub struct Pool {
 impl Pool {
     /// A pool of at most `slots_max` slots over `nodes` memory nodes.
     pub fn new(source: Box<dyn SlabSource>, nodes: usize, slot_bytes: usize, slots_max: usize) -> Arc<Pool> {
+        Pool::with_reserve(source, nodes, slot_bytes, slots_max, 0)
+    }
+
+    /// As `new`, with `reserved` slots for accounts to come: without them, windows that are granted ahead may leave no
+    /// promise for the next exchange of the same query.
+    pub fn with_reserve(
+        source: Box<dyn SlabSource>,
+        nodes: usize,
+        slot_bytes: usize,
+        slots_max: usize,
+        reserved: usize,
+    ) -> Arc<Pool> {
         let free = (0..nodes.max(1)).map(|_| Vec::with_capacity(slots_max.min(1024))).collect();
         Arc::new(Pool {
             source,
             slot_bytes,
             slots_max,
+            shared_max: slots_max.saturating_sub(reserved),
             state: Mutex::new(State { free, counts: PoolCounts::default(), next_node: 0 }),
             hungry: AtomicBool::new(false),
             hook: OnceLock::new(),
@@ -164,11 +179,11 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Promises `slots` more, allocating slabs as needed.
-    fn promise(&self, slots: usize) -> bool {
+    /// Promises `slots` more while these are `limit` at most in all, allocating slabs as needed.
+    fn promise(&self, slots: usize, limit: usize) -> bool {
         let mut state = self.locked();
         let wanted = state.counts.promised + slots;
-        if wanted > self.slots_max {
+        if wanted > limit {
             return false;
         }
         while state.counts.allocated < wanted {
@@ -237,7 +252,7 @@ pub struct Account {
 impl Account {
     /// An account with `own` promises; none if the pool cannot hold them.
     pub fn open(pool: &Arc<Pool>, own: usize, cap: usize) -> Option<Arc<Account>> {
-        pool.promise(own).then(|| {
+        pool.promise(own, pool.slots_max).then(|| {
             Arc::new(Account {
                 pool: Arc::clone(pool),
                 own,
@@ -263,7 +278,7 @@ impl Account {
         let now = || {
             self.lent.load(Ordering::SeqCst) < self.cap
                 && (self.own_free.load(Ordering::SeqCst) > 0
-                    || self.pool.counts().promised < self.pool.slots_max)
+                    || self.pool.counts().promised < self.pool.shared_max)
         };
         now() || {
             self.hungry.store(true, Ordering::SeqCst);
@@ -280,7 +295,7 @@ impl Account {
             return None;
         }
         let own = one(&self.own_free, |now, _| now.checked_sub(1), 0);
-        if own || self.pool.promise(1) {
+        if own || self.pool.promise(1, self.pool.shared_max) {
             return Some(Promise { account: Arc::clone(self), own });
         }
         self.lent.fetch_sub(1, Ordering::SeqCst);
@@ -432,6 +447,16 @@ mod tests {
         assert!(greedy.take().is_none(), "what came back is its owner's");
         assert!(modest.take().is_some());
         assert!(Account::open(&pool, 1, 1).is_none());
+    }
+
+    #[test]
+    fn what_is_reserved_is_for_accounts_to_come() {
+        let pool = Pool::with_reserve(Box::new(Weightless), 1, 64 << 10, 8, 4);
+        let greedy = Account::open(&pool, 1, 8).unwrap();
+        let taken: Vec<_> = std::iter::from_fn(|| greedy.take()).collect();
+        assert_eq!((taken.len(), pool.counts().promised, greedy.has_some()), (4, 4, false));
+        let late = Account::open(&pool, 4, 8).unwrap();
+        assert!(late.take().is_some() && Account::open(&pool, 1, 1).is_none());
     }
 
     #[test]

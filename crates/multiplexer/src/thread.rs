@@ -52,7 +52,7 @@ impl Multiplexer {
         notices: Arc<dyn Notices>,
         processors: Vec<usize>,
     ) -> Result<Multiplexer, NetworkError> {
-        let nodes = config.nodes;
+        let (nodes, raises) = (config.nodes, config.raises_priority);
         let traffic = Traffic::new(me, config, rows, control, notices);
         let shared = Arc::clone(&traffic.shared);
         shared.set_waker(transport.waker());
@@ -65,8 +65,11 @@ impl Multiplexer {
                 // It runs anywhere then: slower, not wrong.
                 let _ = memory::keep_thread_on(&processors);
             }
-            // Before workers: starved of the processor it would starve the links. Where that is not allowed it stays as it is.
-            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+            if raises {
+                // Before workers: starved of the processor it would starve the links. Where that is not allowed it stays as
+                // it is.
+                let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+            }
             let mut node = Node { traffic, began: Instant::now(), seen: watched };
             let run = std::panic::AssertUnwindSafe(|| node.run(transport.as_mut()));
             let _ = std::panic::catch_unwind(run);

@@ -107,6 +107,8 @@ pub struct QueryContext {
     pub conform: Option<Arc<Conform>>,
     /// The session's logs of records of files that cannot be read.
     pub rejects: formats::RejectLogs,
+    /// This engine's place among the nodes that run the plan; none where it runs on one.
+    pub node: Option<Arc<crate::exchange::Node>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
     swapped: crate::swap::SwappedStates,
 }
@@ -147,6 +149,7 @@ impl QueryContext {
             materialized: vec![],
             conform: None,
             rejects: Default::default(),
+            node: None,
             filters,
             swapped: Default::default(),
         }
@@ -172,6 +175,11 @@ impl QueryContext {
         context
     }
 
+    /// Which of a source's `count` units are read here: all, unless the plan runs on several nodes.
+    pub(crate) fn part(&self, source: plan::NodeId, count: usize) -> std::ops::Range<usize> {
+        self.node.as_ref().map_or(0..count, |node| node.part(source, count))
+    }
+
     /// A batch of the result, in its reader's form.
     pub(crate) fn conformed(&self, batch: vector::Batch) -> Result<vector::Batch> {
         match &self.conform {
@@ -192,6 +200,9 @@ impl QueryContext {
 
     /// Publishes a filter; scans that start later apply it.
     pub fn publish_filter(&self, id: FilterId, filter: Arc<KeyFilter>) {
+        if self.node.as_ref().is_some_and(|node| node.knows_part_of(id)) {
+            return;
+        }
         if let Some(slot) = self.filters.get(&id) {
             // A filter is filled by one join; a second publication would be the same one.
             let _ = slot.set(filter);

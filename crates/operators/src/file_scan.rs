@@ -7,6 +7,7 @@
 //! 3. runtime filters of joins above (LIP), those that drop little resting;
 //! 4. the columns that leave the scan, for the rows that are left (`late_fetch`).
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use expr::Selected;
@@ -30,7 +31,8 @@ pub struct FileScan {
     pruning: Vec<Pruning>,
     runtime_filters: Vec<(FilterId, usize)>,
     projection: Vec<usize>,
-    units: OnceLock<u64>,
+    /// The units that this engine reads.
+    units: OnceLock<Range<u64>>,
 }
 
 /// Rows that a runtime filter must have seen before its miss rate is believed.
@@ -84,7 +86,9 @@ impl FileScan {
             return Ok(());
         }
         let mut conditions = self.pruning.clone();
-        for (filter, column) in self.active_filters(query) {
+        // Nodes of a cluster must agree on the units, of which each reads a part, and may know different filters.
+        let filters = if query.node.is_some() { Vec::new() } else { self.active_filters(query) };
+        for (filter, column) in filters {
             if let Some((low, high)) = filter.bounds {
                 conditions.push(Pruning::Column(column, between(low, high, self.types[column])));
             }
@@ -218,16 +222,18 @@ impl Source for FileScan {
     }
     fn start(&self, query: &QueryContext) -> Result<u64> {
         if let Some(units) = self.units.get() {
-            return Ok(*units);
+            return Ok(units.end - units.start);
         }
         self.prune(query)?;
-        let units = self.reader.units()?;
-        Ok(*self.units.get_or_init(|| units))
+        let units = query.part(self.node, self.reader.units()? as usize);
+        let units = self.units.get_or_init(|| units.start as u64..units.end as u64);
+        Ok(units.end - units.start)
     }
     fn local(&self) -> Local {
         Box::new(ScanLocal::default())
     }
     fn run(&self, unit: u64, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        let unit = self.units.get().map_or(0, |units| units.start) + unit;
         let flow = std::cell::Cell::new(Flow::More);
         let local = local_state::<ScanLocal>(local);
         let mut visit = |window: &mut dyn Window| {

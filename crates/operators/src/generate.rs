@@ -1,5 +1,7 @@
 //! Generate: rows of a benchmark suite made on the fly, a part of the table per unit.
 
+use std::sync::OnceLock;
+
 use plan::{NodeId, PhysicalNode, PhysicalPlan};
 use types::{Error, Result, SqlState, Type};
 use vector::{Batch, arrow};
@@ -15,6 +17,8 @@ pub struct Generate {
     columns: Vec<usize>,
     types: Vec<Type>,
     parts: usize,
+    /// The first part that this engine makes.
+    first: OnceLock<usize>,
 }
 
 /// A generator's error as ours.
@@ -44,6 +48,7 @@ impl Generate {
             columns: columns.clone(),
             types: plan.output.iter().map(|c| c.ty).collect(),
             parts,
+            first: OnceLock::new(),
         })
     }
 }
@@ -75,12 +80,14 @@ impl Source for Generate {
     fn node(&self) -> NodeId {
         self.node
     }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(self.parts as u64)
+    fn start(&self, query: &QueryContext) -> Result<u64> {
+        let part = query.part(self.node, self.parts);
+        let _ = self.first.set(part.start);
+        Ok(part.len() as u64)
     }
     fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
-        let batches =
-            self.source.batches(&self.table, unit as usize, self.parts).map_err(|e| generator_error(&e))?;
+        let part = self.first.get().copied().unwrap_or(0) + unit as usize;
+        let batches = self.source.batches(&self.table, part, self.parts).map_err(|e| generator_error(&e))?;
         for batch in batches {
             work.check()?;
             let batch = batch.map_err(|e| generator_error(&e))?;

@@ -13,6 +13,7 @@ pub mod collect;
 pub mod compose;
 pub mod context;
 mod detached;
+pub mod exchange;
 mod fetch;
 pub mod file_scan;
 pub mod filter;

@@ -20,6 +20,7 @@ pub struct Limit {
     node: NodeId,
     offset: u64,
     count: Option<u64>,
+    in_any_order: bool,
     collected: AtomicU64,
     rows: OnceLock<Vec<Batch>>,
 }
@@ -30,10 +31,16 @@ pub struct LimitSink(Arc<Limit>);
 pub struct LimitSource(Arc<Limit>);
 
 impl Limit {
-    /// The two ends of a limit; without `count`, all rows behind `offset`.
-    pub fn ends(node: NodeId, offset: u64, count: Option<u64>) -> (LimitSink, LimitSource) {
-        let state =
-            Arc::new(Limit { node, offset, count, collected: AtomicU64::new(0), rows: OnceLock::new() });
+    /// The two ends of a limit; without `count`, all rows behind `offset`. Where units come in any order, all are
+    /// taken, since those to come may go before.
+    pub fn ends(
+        node: NodeId,
+        offset: u64,
+        count: Option<u64>,
+        in_any_order: bool,
+    ) -> (LimitSink, LimitSource) {
+        let (collected, rows) = (AtomicU64::new(0), OnceLock::new());
+        let state = Arc::new(Limit { node, offset, count, in_any_order, collected, rows });
         (LimitSink(state.clone()), LimitSource(state))
     }
     /// Rows of the input that matter.
@@ -70,7 +77,7 @@ impl Sink for LimitSink {
             self.0.collected.fetch_add(wanted, Ordering::Relaxed);
         }
         // Only a unit that fills the bound by itself may stop in its middle; others end their unit first.
-        Ok(if local.unit_rows >= bound { Flow::Enough } else { Flow::More })
+        Ok(if local.unit_rows >= bound && !self.0.in_any_order { Flow::Enough } else { Flow::More })
     }
     fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
         let tagged = locals
@@ -94,7 +101,7 @@ impl Sink for LimitSink {
         Ok(())
     }
     fn has_enough(&self) -> bool {
-        self.0.collected.load(Ordering::Relaxed) >= self.0.bound()
+        !self.0.in_any_order && self.0.collected.load(Ordering::Relaxed) >= self.0.bound()
     }
     fn wants_full_batches(&self) -> bool {
         false

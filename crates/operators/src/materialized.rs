@@ -1,6 +1,6 @@
 //! Materialized: the rows of a common subplan, which ran before; one unit a batch.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use plan::NodeId;
 use types::{Error, Result};
@@ -15,6 +15,8 @@ pub struct Materialized {
     node: NodeId,
     rows: Arc<Vec<Batch>>,
     columns: Vec<usize>,
+    /// The first batch that this engine reads.
+    first: OnceLock<usize>,
 }
 
 impl Materialized {
@@ -23,7 +25,7 @@ impl Materialized {
     pub fn new(node: NodeId, index: usize, columns: &[usize], query: &QueryContext) -> Result<Self> {
         let rows = query.materialized.get(index).cloned();
         let rows = rows.ok_or_else(|| Error::internal(format!("common subplan {index} has not run")))?;
-        Ok(Materialized { node, rows, columns: columns.to_vec() })
+        Ok(Materialized { node, rows, columns: columns.to_vec(), first: OnceLock::new() })
     }
 }
 
@@ -31,11 +33,13 @@ impl Source for Materialized {
     fn node(&self) -> NodeId {
         self.node
     }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(self.rows.len() as u64)
+    fn start(&self, query: &QueryContext) -> Result<u64> {
+        let part = query.part(self.node, self.rows.len());
+        let _ = self.first.set(part.start);
+        Ok(part.len() as u64)
     }
     fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
-        let batch = &self.rows[unit as usize];
+        let batch = &self.rows[self.first.get().copied().unwrap_or(0) + unit as usize];
         let columns = self.columns.iter().map(|c| batch.columns[*c].clone()).collect();
         slices(&Batch::new(columns, batch.rows), work.query.settings.batch_rows, push)
     }

@@ -13,6 +13,9 @@ pub const BYTES_READ: &str = "bytes read from files";
 /// The name of the tally that counts how blocks evaluated their predicates.
 pub const ACCESS_PATHS: &str = "access paths";
 
+/// The name of the number that adds up what a node sends to others of its cluster.
+pub const BYTES_SENT: &str = "bytes sent";
+
 #[derive(Default)]
 struct Counters {
     rows: AtomicU64,
@@ -87,6 +90,61 @@ impl Metrics {
             }
             (Some((_, slot)), note) => *slot = note,
             (None, note) => notes.push((name.to_owned(), note)),
+        }
+    }
+    /// Adds what other nodes of a cluster counted for the same plan, and says of its exchanges and sources how many rows
+    /// each node had.
+    pub fn absorb(&self, plan: &plan::PhysicalPlan, others: &[&Metrics]) {
+        let listed = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let all: Vec<&Metrics> = std::iter::once(self).chain(others.iter().copied()).collect();
+        let mut open = vec![plan];
+        while let Some(node) = open.pop() {
+            let is_exchange = matches!(node.node, plan::PhysicalNode::Exchange { .. });
+            if is_exchange || node.children().is_empty() {
+                let rows: Vec<u64> = all.iter().map(|metrics| metrics.rows(node.id)).collect();
+                self.state(node.id, "rows by node", listed(&rows));
+                if is_exchange && rows.len() > 1 && rows[1..].iter().any(|rows| *rows > 0) {
+                    let (most, sum) = (rows.iter().max().copied().unwrap_or(0), rows.iter().sum::<u64>());
+                    let skew = most as f64 * rows.len() as f64 / sum.max(1) as f64;
+                    self.state(node.id, "most rows over the mean", format!("{skew:.2}"));
+                }
+            }
+            if is_exchange {
+                let sent: Vec<u64> = all.iter().map(|metrics| metrics.number(node.id, BYTES_SENT)).collect();
+                self.state(node.id, "bytes sent by node", listed(&sent));
+            }
+            others.iter().for_each(|other| self.absorb_node(node.id, other));
+            open.extend(node.children());
+        }
+    }
+    fn absorb_node(&self, node: NodeId, other: &Metrics) {
+        let Some(theirs) = other.nodes.get(node.0 as usize) else { return };
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        self.add(node, of(&theirs.rows), of(&theirs.work_orders), of(&theirs.nanoseconds), of(&theirs.bytes));
+        let Ok(notes) = theirs.notes.lock() else { return };
+        for (name, note) in notes.iter() {
+            match note {
+                Note::Number(number) => self.count(node, name, *number),
+                Note::Tally(kinds) => self.note(node, name, Note::Tally(kinds.clone())),
+                // What the coordinator says in words is as good as any other node's.
+                Note::Text(text) if !self.has(node, name) => self.state(node, name, text.clone()),
+                Note::Text(_) => {}
+            }
+        }
+    }
+    fn has(&self, node: NodeId, name: &str) -> bool {
+        let counters = self.nodes.get(node.0 as usize);
+        counters.is_some_and(|c| c.notes.lock().is_ok_and(|notes| notes.iter().any(|(n, _)| n == name)))
+    }
+    fn rows(&self, node: NodeId) -> u64 {
+        self.nodes.get(node.0 as usize).map_or(0, |counters| counters.rows.load(Ordering::Relaxed))
+    }
+    fn number(&self, node: NodeId, name: &str) -> u64 {
+        let Some(counters) = self.nodes.get(node.0 as usize) else { return 0 };
+        let Ok(notes) = counters.notes.lock() else { return 0 };
+        match notes.iter().find(|(known, _)| known == name) {
+            Some((_, Note::Number(number))) => *number,
+            _ => 0,
         }
     }
     /// A copy of the node's counters and notes; zeros for an unknown node.

@@ -1,5 +1,7 @@
 //! Series: numbers in a row, made when they are asked for. No memory but the batches on their way.
 
+use std::sync::OnceLock;
+
 use plan::{NodeId, PhysicalNode, PhysicalPlan, Series};
 use types::{Error, Physical, Result};
 use vector::{Batch, Data, Vector};
@@ -19,6 +21,8 @@ pub struct SeriesSource {
     /// How often it is delivered: once, or not at all where only rows are counted.
     columns: usize,
     unit_rows: u64,
+    /// The first unit that this engine reads.
+    first: OnceLock<u64>,
 }
 
 impl SeriesSource {
@@ -28,7 +32,13 @@ impl SeriesSource {
             return Err(Error::internal("not a series"));
         };
         let unit_rows = UNIT_ROWS.max(series.rows / UNITS_MAX + 1);
-        Ok(SeriesSource { node: plan.id, series: *series, columns: columns.len(), unit_rows })
+        Ok(SeriesSource {
+            node: plan.id,
+            series: *series,
+            columns: columns.len(),
+            unit_rows,
+            first: OnceLock::new(),
+        })
     }
 
     fn batch(&self, first: u64, rows: usize) -> Batch {
@@ -56,11 +66,13 @@ impl Source for SeriesSource {
     fn node(&self) -> NodeId {
         self.node
     }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(self.series.rows.div_ceil(self.unit_rows))
+    fn start(&self, query: &QueryContext) -> Result<u64> {
+        let part = query.part(self.node, self.series.rows.div_ceil(self.unit_rows) as usize);
+        let _ = self.first.set(part.start as u64);
+        Ok(part.len() as u64)
     }
     fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
-        let mut at = unit * self.unit_rows;
+        let mut at = (self.first.get().copied().unwrap_or(0) + unit) * self.unit_rows;
         let end = (at + self.unit_rows).min(self.series.rows);
         while at < end {
             work.check()?;

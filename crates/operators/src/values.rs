@@ -37,8 +37,8 @@ impl Source for Values {
     fn node(&self) -> NodeId {
         self.node
     }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(u64::from(self.rows > 0))
+    fn start(&self, query: &QueryContext) -> Result<u64> {
+        Ok(query.part(self.node, usize::from(self.rows > 0)).len() as u64)
     }
     fn run(&self, _unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
         let whole = Batch::new(self.columns.clone(), self.rows);

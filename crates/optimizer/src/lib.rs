@@ -9,6 +9,7 @@
 
 mod columns;
 mod cost;
+pub mod distribute;
 mod estimate;
 mod join_order;
 mod lower;

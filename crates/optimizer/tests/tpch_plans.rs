@@ -5,45 +5,10 @@ mod tpch;
 use std::time::Duration;
 
 use optimizer::{Settings, optimize_plan};
-use plan::{ColumnId, Statement, TableId};
-use sql::{RelationInfo, Relations};
-use types::{Field, Result, Schema};
-
-struct Catalog;
-
-impl Relations for Catalog {
-    fn table(&self, _: Option<&str>, name: &str) -> Result<Option<RelationInfo>> {
-        let all = tpch::tables();
-        Ok(all.iter().position(|t| t.name == name).map(|at| RelationInfo {
-            defaults: vec![],
-            generated: vec![],
-            id: TableId(at as u64),
-            name: name.to_owned(),
-            has_nulls: vec![],
-            columns: Schema::new(
-                all[at].columns.iter().map(|(n, ty, ..)| Field::new(*n, *ty, false)).collect(),
-            ),
-            primary_key: None,
-            unique: vec![],
-        }))
-    }
-    fn file(&self, path: &str, _: &[(String, String)]) -> Result<plan::FileSource> {
-        panic!("no file {path}")
-    }
-    fn table_names(&self) -> Vec<String> {
-        vec![]
-    }
-}
+use plan::ColumnId;
 
 fn explain(name: &str) -> String {
-    let path = format!("{}/../../tests/answers/queries/tpch/{name}.sql", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    let text = text.replace("{fraction}", "0.0001");
-    let text = text.trim().trim_end_matches(';');
-    let Statement::Query(mut query) = sql::plan_one(text, &Catalog).unwrap_or_else(|e| panic!("{name}: {e}"))
-    else {
-        panic!("{name} is no query")
-    };
+    let mut query = tpch::queries::bound(name);
     let (stub, settings) = (tpch::Stub::default(), Settings::default());
     let mut out = String::new();
     for (at, subquery) in query.subqueries.clone().into_iter().enumerate() {
@@ -94,12 +59,7 @@ fn every_switch_off_still_plans() {
         settings.push(one);
     }
     for q in 1..=22 {
-        let path = format!("{}/../../tests/answers/queries/tpch/q{q:02}.sql", env!("CARGO_MANIFEST_DIR"));
-        let text = std::fs::read_to_string(&path).unwrap().replace("{fraction}", "0.0001");
-        let Statement::Query(query) = sql::plan_one(text.trim().trim_end_matches(';'), &Catalog).unwrap()
-        else {
-            panic!("no query")
-        };
+        let query = tpch::queries::bound(&format!("q{q:02}"));
         let output: Vec<ColumnId> = query.output.iter().map(|(id, _)| *id).collect();
         for settings in &settings {
             let (logical, mut columns) = (query.plan.clone(), query.columns.clone());

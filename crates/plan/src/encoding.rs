@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use types::{Error, Result, SqlState, stop};
 
 /// The version of the format. Any change of what a document is made of is another version.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 const MAGIC: [u8; 8] = *b"QSPLAN\r\n";
 const HEADER_BYTES: usize = MAGIC.len() + 2;

@@ -73,6 +73,7 @@ pub fn told(plan: &PhysicalPlan) -> Vec<Told> {
                 | N::Project { .. }
                 | N::Fetch { .. }
                 | N::Values { .. }
+                | N::Exchange { .. }
                 | N::Insert { .. }
         );
         let (table, filters) = match &plan.node {
@@ -151,7 +152,10 @@ fn origin(plan: &PhysicalPlan, at: usize) -> Option<String> {
     match &plan.node {
         N::TableScan { name, .. } => Some(name.clone()),
         N::Materialized { index, .. } => Some(format!("common subplan {index}")),
-        N::Filter { input, .. } | N::Sort { input, .. } | N::Limit { input, .. } => origin(input, at),
+        N::Filter { input, .. }
+        | N::Sort { input, .. }
+        | N::Limit { input, .. }
+        | N::Exchange { input, .. } => origin(input, at),
         N::Unnest { input, keep, .. } => origin(input, *keep.get(at)?),
         N::Window { input, .. } if at < input.output.len() => origin(input, at),
         N::Project { input, expressions } => match expressions.get(at)?.kind {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use types::{ColumnPredicate, PredicateTree, Result, Sample, Value};
 
 use crate::{
-    AggregateCall, Expr, FileSource, FunctionBinder, OutputColumn, Pruning, Series, SortKey, TableId,
-    WindowCall,
+    AggregateCall, Exchange, Expr, FileSource, FunctionBinder, OutputColumn, Pruning, Series, SortKey,
+    TableId, WindowCall,
 };
 
 /// A node's number within its plan: metrics are kept by it. Assigned parents first by `PhysicalPlan::number`.
@@ -352,6 +352,13 @@ pub enum PhysicalNode {
         /// The inputs.
         inputs: Vec<PhysicalPlan>,
     },
+    /// Rows go to other nodes of a cluster, and those of other nodes come; see `crate::exchange`.
+    Exchange {
+        /// The input.
+        input: Box<PhysicalPlan>,
+        /// Which rows go where.
+        exchange: Exchange,
+    },
     /// Appends to a table (its columns in order); the result is one BIGINT, the number of rows.
     Insert {
         /// The input.
@@ -386,6 +393,7 @@ impl PhysicalPlan {
             | N::Limit { input, .. }
             | N::Window { input, .. }
             | N::Unnest { input, .. }
+            | N::Exchange { input, .. }
             | N::Insert { input, .. } => vec![input],
             N::HashJoin { probe, build, .. } | N::NestedLoopJoin { probe, build, .. } => vec![probe, build],
             N::UnionAll { inputs } => inputs.iter().collect(),
@@ -409,6 +417,7 @@ impl PhysicalPlan {
             | N::Limit { input, .. }
             | N::Window { input, .. }
             | N::Unnest { input, .. }
+            | N::Exchange { input, .. }
             | N::Insert { input, .. } => vec![input],
             N::HashJoin { probe, build, .. } | N::NestedLoopJoin { probe, build, .. } => vec![probe, build],
             N::UnionAll { inputs } => inputs.iter_mut().collect(),
@@ -444,6 +453,7 @@ impl PhysicalPlan {
                 .chain(calls.iter().flat_map(|call| call.expressions()))
                 .collect(),
             N::Unnest { lists, .. } => lists.iter().collect(),
+            N::Exchange { exchange, .. } => exchange.kind.expressions(),
         }
     }
     /// As `expressions`, for changing them, in the same order.
@@ -478,6 +488,7 @@ impl PhysicalPlan {
                 .chain(calls.iter_mut().flat_map(|call| call.expressions_mut()))
                 .collect(),
             N::Unnest { lists, .. } => lists.iter_mut().collect(),
+            N::Exchange { exchange, .. } => exchange.kind.expressions_mut(),
         }
     }
     /// Calls `see` on every expression of the plan with all that is in it, bodies of lambdas too.

@@ -137,6 +137,10 @@ pub enum Source {
     Inserted(NodeId),
     /// What another pipeline hands on.
     Transfer(TransferId),
+    /// What an exchange brings from the nodes of a cluster.
+    Exchange(NodeId),
+    /// No rows: this node's are at another node of the cluster.
+    Nothing(NodeId),
 }
 
 /// A sort's bound in a scan.
@@ -213,6 +217,8 @@ pub enum Sink {
     Transfer(TransferId),
     /// Nothing is kept: the probe of this join only marks build rows.
     Discard(NodeId),
+    /// Rows for the nodes of a cluster.
+    Exchange(NodeId),
     /// The plan's rows.
     Result(NodeId),
 }
@@ -255,6 +261,8 @@ impl Source {
             | Source::Sorted(node)
             | Source::Limited(node)
             | Source::Windows(node)
+            | Source::Exchange(node)
+            | Source::Nothing(node)
             | Source::Inserted(node) => *node,
             // It was made together with the source.
             Source::Transfer(id) => transfers.get(id.0 as usize).map_or(NodeId(0), |transfer| transfer.node),
@@ -279,6 +287,8 @@ impl Source {
             Source::Windows(_) => "windows".to_owned(),
             Source::Inserted(_) => "inserted".to_owned(),
             Source::Transfer(_) => "transfer".to_owned(),
+            Source::Exchange(_) => "exchange".to_owned(),
+            Source::Nothing(_) => "nothing".to_owned(),
         }
     }
 }
@@ -418,6 +428,7 @@ impl Pipelines {
             Sink::Insert(node) => write!(f, "insert {node}"),
             Sink::Transfer(id) => self.write_transfer(f, id),
             Sink::Discard(node) => write!(f, "discard {node}"),
+            Sink::Exchange(node) => write!(f, "exchange {node}"),
             Sink::Result(node) => write!(f, "result {node}"),
         }
     }

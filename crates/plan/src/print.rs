@@ -11,8 +11,8 @@ use types::quote;
 use types::{ColumnPredicate, PredicateTree, Sample, SampleOf, Type};
 
 use crate::{
-    ColumnTable, Expr, ExprKind, JoinKind, JoinOutput, LogicalPlan, NodeId, PhysicalNode, PhysicalPlan,
-    ScanSource, Series, SortKey,
+    ColumnTable, Exchange, ExchangeKind, Expr, ExprKind, JoinKind, JoinOutput, LogicalPlan, NodeId,
+    PhysicalNode, PhysicalPlan, ScanSource, Series, SortKey,
     window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall},
 };
 
@@ -450,7 +450,25 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
             unnest(lists.iter().map(|e| expression(e, &show)).collect(), *outer)
         }
         N::UnionAll { .. } => "UnionAll".to_owned(),
+        N::Exchange { input, exchange } => exchange_title(exchange, &name_in(input_names(input))),
         N::Insert { name, .. } => format!("Insert into {name}"),
+    }
+}
+
+/// `Exchange 2 hash [a, b]`.
+fn exchange_title(exchange: &Exchange, name: &dyn Fn(&ExprKind) -> String) -> String {
+    let keys = match &exchange.kind {
+        ExchangeKind::Hash { keys } => {
+            keys.iter().map(|key| expression(key, name)).collect::<Vec<_>>().join(", ")
+        }
+        ExchangeKind::Range { keys } | ExchangeKind::Gather { order: keys } => sort_keys(keys, name),
+        ExchangeKind::Broadcast | ExchangeKind::Scatter => String::new(),
+    };
+    let kind = exchange.kind.name();
+    match (keys.is_empty(), &exchange.kind) {
+        (true, _) => format!("Exchange {} {kind}", exchange.number.0),
+        (false, ExchangeKind::Gather { .. }) => format!("Exchange {} {kind} by {keys}", exchange.number.0),
+        (false, _) => format!("Exchange {} {kind} [{keys}]", exchange.number.0),
     }
 }
 

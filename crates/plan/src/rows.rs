@@ -14,6 +14,8 @@ pub const UNKNOWN_ROWS: u128 = 1 << 40;
 pub fn rows_at_most(plan: &PhysicalPlan, source_rows: &mut dyn FnMut(&PhysicalPlan) -> Option<u64>) -> u128 {
     match &plan.node {
         N::TableScan { .. } | N::Materialized { .. } => source_rows(plan).map_or(UNKNOWN_ROWS, u128::from),
+        // Every node may send as many as the input has here, and how many nodes there are is not known.
+        N::Exchange { .. } => UNKNOWN_ROWS,
         N::FileScan { .. } | N::Generate { .. } | N::Unnest { .. } => UNKNOWN_ROWS,
         N::Values { rows } => rows.len() as u128,
         N::Series { series, .. } => u128::from(series.rows),

@@ -24,9 +24,9 @@ use types::{Error, Result, SqlState, Type};
 
 use crate::encoding::Document;
 use crate::{
-    Expr, FetchOutput, FilterId, FrameBound, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind,
-    PhysicalNode, PhysicalPlan, ROW_REFERENCE, RowReference, RuntimeFilter, SortKey, SubqueryId, WindowCall,
-    WindowFunction,
+    ExchangeKind, Expr, FetchOutput, FilterId, FrameBound, JoinOutput, NodeId, OutputColumn,
+    PhysicalJoinKind, PhysicalNode, PhysicalPlan, ROW_REFERENCE, RowReference, RuntimeFilter, SortKey,
+    SubqueryId, WindowCall, WindowFunction,
 };
 use expr::{Scope, aggregate, expression};
 
@@ -91,6 +91,7 @@ impl PhysicalPlan {
                 "an insert below another node".to_owned()
             })?;
         }
+        validate_exchanges(&nodes)?;
         validate_filters(&nodes)
     }
 }
@@ -113,6 +114,17 @@ fn in_order(plan: &PhysicalPlan) -> Result<Vec<(&PhysicalPlan, usize)>> {
         nodes[parents[at]].1 += below;
     }
     Ok(nodes)
+}
+
+/// Messages go by the numbers of exchanges, so that no two have the same.
+fn validate_exchanges(nodes: &[(&PhysicalPlan, usize)]) -> Result<()> {
+    let mut known = HashSet::new();
+    nodes.iter().try_for_each(|(node, _)| match &node.node {
+        PhysicalNode::Exchange { exchange, .. } => {
+            once(&mut known, exchange.number, &format!("exchange {}", exchange.number.0))
+        }
+        _ => Ok(()),
+    })
 }
 
 /// A runtime filter is filled by one join, and used by scans below that join's probe side, on a column that is held as
@@ -217,6 +229,17 @@ fn validate_node(plan: &PhysicalPlan, computed: &Computed) -> Result<()> {
         N::UnionAll { inputs } => {
             ensure(!inputs.is_empty(), || "a union of nothing".to_owned())?;
             inputs.iter().try_for_each(|input| same_columns(&input.output, output))
+        }
+        N::Exchange { input, exchange } => {
+            let scope = Scope::physical(&[&input.output], computed);
+            let keys = exchange.kind.expressions();
+            ensure(
+                !keys.is_empty()
+                    || !matches!(exchange.kind, ExchangeKind::Hash { .. } | ExchangeKind::Range { .. }),
+                || "an exchange by no key".to_owned(),
+            )?;
+            keys.into_iter().try_for_each(|key| expression(key, &scope))?;
+            same_columns(&input.output, output)
         }
         N::Insert { .. } => ensure(output.len() == 1 && output[0].ty == Type::BigInt, || {
             "an insert that gives no number of rows".to_owned()
@@ -529,6 +552,7 @@ fn kind_name(node: &PhysicalNode) -> &'static str {
         N::Window { .. } => "Window",
         N::Unnest { .. } => "Unnest",
         N::UnionAll { .. } => "UnionAll",
+        N::Exchange { .. } => "Exchange",
         N::Insert { .. } => "Insert",
     }
 }

@@ -5,8 +5,8 @@ mod plans;
 use plan::encoding::{decode, encode};
 use plan::validate::Computed;
 use plan::{
-    AggregateCall, AggregateFunction, Arithmetic, Expr, ExprKind, FetchOutput, FilterId, JoinOutput, NodeId,
-    PhysicalNode as N, PhysicalPlan,
+    AggregateCall, AggregateFunction, Arithmetic, Exchange, ExchangeKind, ExchangeNumber, Expr, ExprKind,
+    FetchOutput, FilterId, JoinOutput, NodeId, PhysicalNode as N, PhysicalPlan,
 };
 use types::{Bound, ColumnPredicate, Comparison, SqlState, Type, Value};
 
@@ -29,6 +29,7 @@ const PROJECT: usize = 1;
 const WINDOW: usize = 2;
 const AGGREGATE: usize = 3;
 const FILE: usize = 5;
+const EXCHANGES: usize = 6;
 
 fn scan(plan: &mut PhysicalPlan) -> &mut PhysicalPlan {
     if matches!(plan.node, N::TableScan { .. }) {
@@ -95,6 +96,36 @@ fn positions_lie_within_what_is_delivered() {
         calls[0].peers = 2;
     });
     refused(FETCH, "has the number", |plan| plan.id = NodeId(3));
+}
+
+#[test]
+fn exchanges_have_keys_and_numbers_of_their_own() {
+    let at = |plan: &mut PhysicalPlan, change: &dyn Fn(&mut Exchange)| {
+        // Under the gather is the scatter, and so on down to the hash.
+        let mut node = plan;
+        while let N::Exchange { input, exchange } = &mut node.node {
+            change(exchange);
+            node = input;
+        }
+    };
+    refused(EXCHANGES, "exchange 3 comes twice", |plan| {
+        at(plan, &|exchange| exchange.number = ExchangeNumber(exchange.number.0.max(3)));
+    });
+    refused(EXCHANGES, "an exchange by no key", |plan| {
+        at(plan, &|exchange| {
+            if let ExchangeKind::Hash { keys } = &mut exchange.kind {
+                keys.clear();
+            }
+        });
+    });
+    refused(EXCHANGES, "no input 4", |plan| {
+        at(plan, &|exchange| {
+            if let ExchangeKind::Range { keys } = &mut exchange.kind {
+                keys[0].expr = number(4);
+            }
+        });
+    });
+    refused(EXCHANGES, "is delivered as", |plan| plan.output[0].ty = Type::Text);
 }
 
 #[test]

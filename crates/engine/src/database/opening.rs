@@ -75,6 +75,7 @@ impl Database {
             pool,
             budget,
             scheduler: Scheduler::with_thread_bytes(workers, memory::thread_bytes),
+            clusters: Default::default(),
             background: Background::default(),
             idle: Default::default(),
             store,

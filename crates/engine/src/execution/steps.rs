@@ -192,6 +192,7 @@ impl<'a> Execution<'a> {
         let gave = run.as_ref().map(of).transpose()?.unwrap_or_default();
         if self.purpose != Purpose::Run {
             let executed = if run.is_some() { started.elapsed() } else { Duration::ZERO };
+            let plan = run.as_ref().and_then(|run| run.on_nodes.clone()).unwrap_or(plan);
             self.parts.push(Part { title: title.to_owned(), plan, run, executed });
         }
         Ok(gave)

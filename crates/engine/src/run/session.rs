@@ -13,7 +13,7 @@ use operators::context::Conform;
 use operators::in_place;
 use plan::rows::rows_at_most;
 use plan::{LogicalQuery, PhysicalNode, PhysicalPlan};
-use scheduler::{Query, QueryControl};
+use scheduler::{Query, QueryControl, RunRecord};
 use types::{Error, Result};
 
 use super::{Form, Run, RunAs, failure, lacked_memory_of_others, reads_live_rows};
@@ -48,6 +48,23 @@ fn is_short(plan: &PhysicalPlan, context: &QueryContext) -> bool {
         open.extend(node.children());
     }
     context.insert.is_none()
+}
+
+/// Notes a run in its statement's trace; the record stays for EXPLAIN ANALYZE alone. `rows`: of a run that succeeded.
+pub(crate) fn note_run(
+    statement: &StatementContext,
+    plan: &Arc<PhysicalPlan>,
+    context: &Arc<QueryContext>,
+    record: &mut Option<RunRecord>,
+    rows: Option<u64>,
+) {
+    let Some(mut known) = record.take() else { return };
+    if context.settings.analyze {
+        *record = Some(known.clone());
+    }
+    // It may lie in the history for long.
+    known.orders.shrink_to_fit();
+    statement.trace().note_run(plan, context, known, rows);
 }
 
 impl Session {
@@ -173,10 +190,14 @@ impl Session {
         run_as: RunAs,
     ) -> Result<Run> {
         let plan = &self.as_read(plan)?;
-        let context = self.query_context(plan, relations, materialized, run_as)?;
         let statement = relations.statement().map(|statement| &**statement);
-        let noted = statement.filter(|statement| statement.trace().records()).map(|_| plan);
-        self.run_in(plan, context, statement, noted)
+        let noted = statement.filter(|statement| statement.trace().records());
+        if let Some(on) = self.on_nodes(plan, relations)? {
+            let context = self.query_context(on.plan(), relations, materialized, run_as)?;
+            return self.run_on_nodes(&on, context, statement, noted.is_some());
+        }
+        let context = self.query_context(plan, relations, materialized, run_as)?;
+        self.run_in(plan, context, statement, noted.map(|_| plan))
     }
 
     /// Runs a plan over what its context says, as part of a statement; its trace notes the run if it is given the plan.
@@ -214,18 +235,11 @@ impl Session {
         statement.inspect(|statement| _ = statement.skip_time());
         let result = std::mem::take(&mut *composed.result.lock().unwrap_or_else(PoisonError::into_inner));
         let mut record = control.take_record();
-        if let (Some(statement), Some(plan)) = (statement, noted)
-            && let Some(mut known) = record.take()
-        {
-            if context.settings.analyze {
-                record = Some(known.clone());
-            }
-            // It may lie in the history for long.
-            known.orders.shrink_to_fit();
+        if let (Some(statement), Some(plan)) = (statement, noted) {
             let rows = outcome.is_ok().then(|| result.rows() as u64);
-            statement.trace().note_run(plan, &context, known, rows);
+            note_run(statement, plan, &context, &mut record, rows);
         }
         outcome.map_err(failure)?;
-        Ok(Run { result, context, record })
+        Ok(Run { result, context, record, on_nodes: None })
     }
 }

@@ -191,7 +191,9 @@ impl Session {
     ) -> Result<ResultStream> {
         // The places of a scheduler's workers may all be taken by orders that wait as we would. And of rows that leave as
         // one batch nothing is read ahead: another thread would only have to be woken.
-        match self.database.shared.scheduler.is_inside_order() || is_one_batch(&query, &relations) {
+        // Rows of several nodes have their order when all are there.
+        let at_once = self.database.shared.scheduler.is_inside_order() || self.is_on_nodes();
+        match at_once || is_one_batch(&query, &relations) {
             true => self.run_planned(query, &relations, form).map(ResultStream::ready),
             false => {
                 let relations = Arc::new(relations);

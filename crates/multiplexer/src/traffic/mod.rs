@@ -36,6 +36,8 @@ pub struct Config {
     pub message_bytes: usize,
     /// Most messages for rows, sent and received together: the memory setting divided by their size.
     pub messages_max: usize,
+    /// Of these, messages that no window and no sender takes beyond its least: for exchanges to come.
+    pub messages_reserved: usize,
     /// Bytes of a control message.
     pub urgent_bytes: usize,
     /// Most control messages.
@@ -62,6 +64,8 @@ pub struct Config {
     pub ping_every: Nanos,
     /// A peer that is silent for so long is lost.
     pub silence_max: Nanos,
+    /// The network thread goes before other threads. Not where notices may start threads, which would inherit that.
+    pub raises_priority: bool,
 }
 
 impl Config {
@@ -73,6 +77,7 @@ impl Config {
             epoch: 1,
             message_bytes,
             messages_max: memory_bytes / message_bytes,
+            messages_reserved: 0,
             urgent_bytes: 4 << 10,
             urgent_max: 64 * nodes.max(1),
             memory_nodes: 1,
@@ -86,6 +91,7 @@ impl Config {
             pace: None,
             ping_every: 1_000 * MILLISECOND,
             silence_max: 4_000 * MILLISECOND,
+            raises_priority: true,
         }
     }
 }
@@ -175,7 +181,13 @@ impl Traffic {
         urgent: Box<dyn SlabSource>,
         notices: Arc<dyn Notices>,
     ) -> Traffic {
-        let pool = Pool::new(source, config.memory_nodes, config.message_bytes, config.messages_max);
+        let pool = Pool::with_reserve(
+            source,
+            config.memory_nodes,
+            config.message_bytes,
+            config.messages_max,
+            config.messages_reserved,
+        );
         let urgent_pool = Pool::new(urgent, 1, config.urgent_bytes, config.urgent_max);
         let peer = |node: usize| Peer {
             live: node != me.index(),

@@ -3,6 +3,7 @@
 use plan::TableId;
 
 use crate::context::{ExecutionSettings, QueryContext};
+use crate::exchange::Node;
 
 /// What decisions are made from, apart from the plan.
 pub struct Circumstances<'a> {
@@ -16,6 +17,8 @@ pub struct Circumstances<'a> {
     pub threads: u64,
     /// Whether sums under bit masks are worth it on this machine.
     pub masks_pay: bool,
+    /// This engine's place among those that run the plan; `None` where it runs on one.
+    pub node: Option<&'a Node>,
 }
 
 /// Memory when the decisions are made.
@@ -52,6 +55,7 @@ impl QueryContext {
             },
             threads: workorder::parallelism(),
             masks_pay: simd::masks_pay(),
+            node: self.node.as_deref(),
         }
     }
 }

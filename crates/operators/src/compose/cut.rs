@@ -21,7 +21,7 @@ use std::ops::Range;
 use plan::pipeline::{
     Codes, Pipeline, Pipelines, Rows, Shared, Sink, Source, Step, Transfer, TransferId, Transformation, Work,
 };
-use plan::{FilterId, NodeId, PhysicalNode, PhysicalPlan, RuntimeFilter};
+use plan::{ExchangeKind, FilterId, NodeId, PhysicalNode, PhysicalPlan, RuntimeFilter};
 use types::{Error, Result};
 use workorder::{Edge, EdgeKind, SegmentId, UnitOfTransfer};
 
@@ -300,6 +300,10 @@ impl Cutter<'_> {
 
     fn flow(&mut self, plan: &PhysicalPlan) -> Result<Flowing> {
         let node = plan.id;
+        if self.decisions.is_elsewhere(node) {
+            self.feed_gathers(plan)?;
+            return Ok(self.open(Source::Nothing(node), &[]));
+        }
         match &plan.node {
             PhysicalNode::TableScan { .. } => self.scan(plan, None),
             PhysicalNode::FileScan { runtime_filters, .. } => {
@@ -346,11 +350,62 @@ impl Cutter<'_> {
                 }
                 Ok(Flowing { branches })
             }
+            PhysicalNode::Exchange { input, exchange } => self.exchange(plan, input, &exchange.kind),
             PhysicalNode::Insert { input, .. } => {
                 let flowing = self.flow(input)?;
                 let segments = self.end(flowing, Sink::Insert(node));
                 Ok(self.open(Source::Inserted(node), &segments))
             }
+        }
+    }
+
+    /// What this node sends to gathers whose rows, and all that is made of them, are at the coordinator.
+    fn feed_gathers(&mut self, plan: &PhysicalPlan) -> Result<()> {
+        if let PhysicalNode::Exchange { input, .. } = &plan.node {
+            return self.send(plan.id, input).map(drop);
+        }
+        plan.children().into_iter().try_for_each(|child| self.feed_gathers(child))
+    }
+
+    /// The pipelines that end in an exchange, and those that stream into them.
+    fn send(&mut self, node: NodeId, input: &PhysicalPlan) -> Result<(Vec<SegmentId>, Vec<SegmentId>)> {
+        if !self.decisions.is_of_cluster() {
+            return Err(Error::internal("an exchange between nodes in a plan that runs on one engine"));
+        }
+        let mut flowing = self.flow(input)?;
+        if flowing.branches.is_empty() {
+            // Those at the other ends wait to be told that nothing comes.
+            flowing = self.open(Source::Nothing(input.id), &[]);
+        }
+        self.cut_between(&mut flowing);
+        let mut upstream: Vec<SegmentId> =
+            flowing.branches.iter().flat_map(|branch| branch.upstream.iter().copied()).collect();
+        let senders = self.close(flowing, Sink::Exchange(node));
+        upstream.extend(&senders);
+        Ok((senders, upstream))
+    }
+
+    /// Rows that go to the nodes, and those that come. This node's own are streamed; what other nodes send makes the source
+    /// go on as well. A filter or table that is waited for above holds up the senders here, so that little lies between.
+    fn exchange(
+        &mut self,
+        plan: &PhysicalPlan,
+        input: &PhysicalPlan,
+        kind: &ExchangeKind,
+    ) -> Result<Flowing> {
+        let (senders, upstream) = self.send(plan.id, input)?;
+        let mut flowing = self.open(Source::Exchange(plan.id), &[]);
+        for branch in &mut flowing.branches {
+            branch.fed_by.clone_from(&senders);
+            branch.upstream.clone_from(&upstream);
+        }
+        match kind {
+            ExchangeKind::Gather { order } if !order.is_empty() => {
+                let segments = self.close(flowing, Sink::Sort(plan.id));
+                let merged = self.step(Step::MergeRuns(plan.id), &segments);
+                Ok(self.open(Source::Sorted(plan.id), &[merged]))
+            }
+            _ => Ok(flowing),
         }
     }
 
@@ -361,10 +416,10 @@ impl Cutter<'_> {
     }
 
     fn apply_filters(&self, flowing: &mut Flowing, filters: &[RuntimeFilter]) {
-        if self.decisions.applies_filters {
-            for branch in &mut flowing.branches {
-                branch.needs.extend(filters.iter().map(|f| Shared::Filter(f.filter)));
-            }
+        let applied = filters.iter().map(|f| f.filter).filter(|filter| self.decisions.applies(*filter));
+        let needs: Vec<Shared> = applied.map(Shared::Filter).collect();
+        for branch in &mut flowing.branches {
+            branch.needs.extend(&needs);
         }
     }
 

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plan::pipeline::{Codes, Pipelines, ScanBound, Transfer};
-use plan::{NodeId, PhysicalNode, PhysicalPlan, TableId};
+use plan::{FilterId, NodeId, PhysicalNode, PhysicalPlan, TableId};
 
 use super::circumstances::Circumstances;
+use super::placed::Placing;
 use crate::aggregate::{clustered, codes, join_groups};
 use crate::hash_join::HashJoin;
 use crate::sort::Sort;
@@ -43,6 +44,8 @@ pub struct Decisions {
     /// Scans apply the filters that joins fill.
     pub applies_filters: bool,
     block_bytes: u64,
+    /// Where rows are, of a plan that several nodes run.
+    placing: Option<Placing>,
 }
 
 /// Decides about `plan`, whose nodes are numbered.
@@ -52,6 +55,7 @@ pub fn decide(plan: &PhysicalPlan, circumstances: &Circumstances<'_>) -> Decisio
         edges: Edges::of(plan, settings, circumstances.memory.states),
         applies_filters: settings.runtime_filters,
         block_bytes: settings.transfer_bytes as u64,
+        placing: circumstances.node.map(|node| Placing::of(plan, node)),
         ..Decisions::default()
     };
     decisions.visit(plan, circumstances);
@@ -82,6 +86,21 @@ impl Decisions {
             _ => {}
         }
         plan.children().into_iter().for_each(|child| self.visit(child, circumstances));
+    }
+
+    /// Whether this engine has none of the rows of `node`, since they are at another node of its cluster.
+    pub fn is_elsewhere(&self, node: NodeId) -> bool {
+        self.placing.as_ref().is_some_and(|placing| placing.is_elsewhere(node))
+    }
+
+    /// Whether the plan runs on several nodes.
+    pub fn is_of_cluster(&self) -> bool {
+        self.placing.is_some()
+    }
+
+    /// Whether a scan applies the filter.
+    pub fn applies(&self, filter: FilterId) -> bool {
+        self.applies_filters && self.placing.as_ref().is_none_or(|placing| placing.holds(filter))
     }
 
     /// How the aggregation `node` finds its groups, where it is not by tables of its own.

@@ -10,6 +10,7 @@
 mod circumstances;
 mod cut;
 pub mod decide;
+mod placed;
 mod realise;
 #[cfg(test)]
 mod tests;

@@ -12,13 +12,14 @@ use plan::pipeline::{
     Codes, Pipelines, Rows, ScanBound, Sink as Ends, Source as Begins, Step as Between, TransferId,
     Transformation, Work,
 };
-use plan::{NodeId, PhysicalNode, PhysicalPlan};
+use plan::{ExchangeKind, NodeId, PhysicalNode, PhysicalPlan};
 use types::{Error, Result};
 use workorder::Dag;
 
 use crate::aggregate::{Aggregate, Clustered, JoinGroups};
 use crate::collect::Discard;
 use crate::context::QueryContext;
+use crate::exchange::{Exchange, Nothing};
 use crate::fetch::Fetch;
 use crate::file_scan::FileScan;
 use crate::filter::Filter;
@@ -109,6 +110,8 @@ struct Ways {
     spilling: HashSet<NodeId>,
     /// Sorts that a scan knows the bound of.
     bounding: HashSet<NodeId>,
+    /// Limits with the exchanges right below, whose units come in any order.
+    over_exchanges: HashMap<NodeId, NodeId>,
 }
 
 impl Ways {
@@ -120,6 +123,9 @@ impl Ways {
             if let Ends::JoinGroups { node, join } = rows.sink {
                 ways.groups_of_join.insert(join, node);
                 ways.of_joins.insert(node);
+            }
+            if let (Ends::Limit(limit), Begins::Exchange(exchange)) = (rows.sink, &rows.source) {
+                ways.over_exchanges.insert(limit, *exchange);
             }
             match &rows.source {
                 Begins::SpilledPartitions(join) => drop(ways.spilling.insert(*join)),
@@ -146,6 +152,7 @@ struct Operators<'a, R> {
     windows: HashMap<NodeId, Arc<Window>>,
     inserts: HashMap<NodeId, Arc<Insert>>,
     limits: HashMap<NodeId, BothEnds>,
+    exchanges: HashMap<NodeId, Arc<Exchange>>,
     transfers: HashMap<TransferId, BothEnds>,
     transforms: HashMap<NodeId, Arc<dyn Transform>>,
     endings: HashMap<Ends, Ending>,
@@ -189,6 +196,7 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
             windows: HashMap::new(),
             inserts: HashMap::new(),
             limits: HashMap::new(),
+            exchanges: HashMap::new(),
             transfers: HashMap::new(),
             transforms: HashMap::new(),
             endings: HashMap::new(),
@@ -268,6 +276,8 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
             Begins::Windows(node) => self.window(*node)?.source(),
             Begins::Inserted(node) => self.insert(*node)?.source(),
             Begins::Transfer(id) => self.handed_on(*id)?.1,
+            Begins::Exchange(node) => Arc::new(self.exchange(*node)?.source()),
+            Begins::Nothing(node) => Arc::new(Nothing(*node)),
         })
     }
 
@@ -346,6 +356,7 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
             Ends::Insert(node) => self.insert(node)?.sink(),
             Ends::Transfer(id) => self.handed_on(id)?.0,
             Ends::Discard(node) => Arc::new(Discard::new(node)),
+            Ends::Exchange(node) => Arc::new(self.exchange(node)?.sink()),
             Ends::Result(_) => {
                 let make = self.result.take();
                 make.ok_or_else(|| Error::internal("a plan with two results"))?(feeding)
@@ -408,7 +419,14 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
 
     fn sort(&mut self, node: NodeId) -> Result<Arc<Sort>> {
         let (plan, bounds) = (self.node(node)?, self.ways.bounding.contains(&node));
-        once(&mut self.sorts, node, || Sort::new(plan, bounds))
+        once(&mut self.sorts, node, || match &plan.node {
+            // What the nodes have sorted is put in order as one.
+            PhysicalNode::Exchange { exchange, .. } => match &exchange.kind {
+                ExchangeKind::Gather { order } => Sort::of_keys(node, order),
+                _ => Err(other("a gather in order", node)),
+            },
+            _ => Sort::new(plan, bounds),
+        })
     }
 
     fn window(&mut self, node: NodeId) -> Result<Arc<Window>> {
@@ -423,13 +441,27 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
 
     fn limit(&mut self, node: NodeId) -> Result<BothEnds> {
         let plan = self.node(node)?;
+        // The rows of a gather have the order of their places, whatever comes first.
+        let below = self.ways.over_exchanges.get(&node).copied();
+        let in_any_order = match below.map(|exchange| self.node(exchange)).transpose()?.map(|plan| &plan.node)
+        {
+            Some(PhysicalNode::Exchange { exchange, .. }) => {
+                matches!(exchange.kind, ExchangeKind::Gather { .. } | ExchangeKind::Broadcast)
+            }
+            _ => false,
+        };
         once(&mut self.limits, node, || match &plan.node {
             PhysicalNode::Limit { offset, count, .. } => {
-                let (sink, source) = Limit::ends(node, *offset, *count);
+                let (sink, source) = Limit::ends(node, *offset, *count, in_any_order);
                 Ok((Arc::new(sink) as Arc<dyn Sink>, Arc::new(source) as Arc<dyn Source>))
             }
             _ => Err(other("a limit", node)),
         })
+    }
+
+    fn exchange(&mut self, node: NodeId) -> Result<Arc<Exchange>> {
+        let (plan, query) = (self.node(node)?, self.query);
+        once(&mut self.exchanges, node, || Exchange::new(plan, query))
     }
 
     fn handed_on(&mut self, id: TransferId) -> Result<BothEnds> {

@@ -53,6 +53,7 @@ impl Case {
             memory,
             threads: 4,
             masks_pay: self.masks_pay,
+            node: None,
         };
         let decisions = decide(&plan, &circumstances);
         let pipelines = cut(&plan, &decisions).unwrap();

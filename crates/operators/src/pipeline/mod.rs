@@ -38,6 +38,21 @@ pub enum Flow {
 /// Where a stage hands its batches.
 pub type Push<'a> = dyn FnMut(Batch) -> Result<Flow> + 'a;
 
+/// As `Push`, of a source whose batches are units of their own: the number of the unit comes with each.
+pub type PushPlaced<'a> = dyn FnMut(u64, Batch) -> Result<Flow> + 'a;
+
+/// What hands out a source's units while they come, instead of a range that is known when it starts.
+pub trait Feed {
+    /// The next unit as an order of the consumer.
+    fn claim(&self) -> workorder::Claim;
+    /// The unit that the next claim takes, as far as is known.
+    fn peek(&self) -> Option<u64>;
+    /// The producers in this engine have ended.
+    fn inputs_finished(&self);
+    /// The consumer wants no more than what it has claimed.
+    fn close(&self);
+}
+
 /// State of one stage during a work order, kept from order to order.
 pub type Local = Box<dyn Any + Send>;
 
@@ -146,7 +161,12 @@ pub trait Source: Send + Sync {
         false
     }
     /// A source fed while it is read; `None` for all others.
-    fn transfer(&self) -> Option<&crate::transfer::Transfer> {
+    fn feed(&self) -> Option<&dyn Feed> {
+        None
+    }
+    /// As `run`, where the batches of one order belong to several units, which `push` is told: all of one before the next,
+    /// and none to two orders. `None` of all others, which `run` is for.
+    fn run_placed(&self, _order: u64, _work: &Work<'_>, _push: &mut PushPlaced<'_>) -> Option<Result<Flow>> {
         None
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use types::Result;
+use vector::Batch;
 use workorder::{
     Claim, Completion, Failure, Near, OrderRange, Outcome, Segment, UnitOfTransfer, WorkContext, WorkOrder,
 };
@@ -106,20 +107,11 @@ impl PipelineSegment {
         let mut outcome = Outcome::Done;
         for unit in order.start..order.end {
             work.check()?;
-            let tag = tag(self.branch.ordinal, unit);
-            let OrderLocal { source: source_local, chain: chain_local, rows_out_of_source } = &mut *local;
-            let flow = source.run(unit, source_local, &work, &mut |batch| {
-                debug_assert!(batch.columns.iter().all(|c| c.len() == batch.rows));
-                let rows = batch.selected_rows() as u64;
-                *rows_out_of_source += rows;
-                context.count(rows, 0);
-                work.check()?;
-                chain.push(0, batch, tag, chain_local.stages_mut(), &work)
-            })?;
-            let flow = if flow == Flow::Enough { flow } else { chain.flush(tag, chain_local, &work)? };
-            if let Some(last) = chain_local.stages_mut().last_mut() {
-                chain.sink.end_unit(tag, &mut last.local, &work)?;
-            }
+            let flow = match self.run_placed(unit, &mut local, &work) {
+                Some(flow) => flow?,
+                None => self.run_unit(unit, &mut local, &work)?,
+            };
+            let chain_local = &mut local.chain;
             if flow == Flow::Enough {
                 Chain::discard(chain_local);
                 self.close();
@@ -143,11 +135,67 @@ impl PipelineSegment {
         Ok(outcome)
     }
 
+    /// One unit of a source goes through the chain, to its end.
+    fn run_unit(&self, unit: u64, local: &mut OrderLocal, work: &Work<'_>) -> Result<Flow> {
+        let tag = tag(self.branch.ordinal, unit);
+        let OrderLocal { source, chain, rows_out_of_source } = local;
+        let flow = self
+            .branch
+            .source
+            .run(unit, source, work, &mut |batch| self.push(batch, tag, chain, rows_out_of_source, work))?;
+        self.end_unit(flow, tag, chain, work)
+    }
+
+    /// The units of one order of a source whose batches have places of their own; `None` of other sources.
+    fn run_placed(&self, order: u64, local: &mut OrderLocal, work: &Work<'_>) -> Option<Result<Flow>> {
+        let OrderLocal { chain, rows_out_of_source, .. } = local;
+        let mut last = None;
+        let run = self.branch.source.run_placed(order, work, &mut |unit, batch| {
+            let tag = tag(self.branch.ordinal, unit);
+            if let Some(before) = last.replace(tag).filter(|before| *before != tag)
+                && self.end_unit(Flow::More, before, chain, work)? == Flow::Enough
+            {
+                return Ok(Flow::Enough);
+            }
+            self.push(batch, tag, chain, rows_out_of_source, work)
+        })?;
+        Some(run.and_then(|flow| match last {
+            Some(tag) => self.end_unit(flow, tag, chain, work),
+            None => Ok(flow),
+        }))
+    }
+
+    fn push(
+        &self,
+        batch: Batch,
+        tag: u64,
+        chain: &mut ChainLocal,
+        rows_out_of_source: &mut u64,
+        work: &Work<'_>,
+    ) -> Result<Flow> {
+        debug_assert!(batch.columns.iter().all(|c| c.len() == batch.rows));
+        let rows = batch.selected_rows() as u64;
+        *rows_out_of_source += rows;
+        work.context.count(rows, 0);
+        work.check()?;
+        self.branch.chain.push(0, batch, tag, chain.stages_mut(), work)
+    }
+
+    /// What stages hold back of a unit goes on, and the sink is told of its end.
+    fn end_unit(&self, flow: Flow, tag: u64, local: &mut ChainLocal, work: &Work<'_>) -> Result<Flow> {
+        let chain = &self.branch.chain;
+        let flow = if flow == Flow::Enough { flow } else { chain.flush(tag, local, work)? };
+        if let Some(last) = local.stages_mut().last_mut() {
+            chain.sink.end_unit(tag, &mut last.local, work)?;
+        }
+        Ok(flow)
+    }
+
     /// No further unit is claimed.
     fn close(&self) {
         self.orders.close();
-        if let Some(transfer) = self.branch.source.transfer() {
-            transfer.close();
+        if let Some(feed) = self.branch.source.feed() {
+            feed.close();
         }
     }
 
@@ -199,16 +247,16 @@ impl Segment for PipelineSegment {
             return Claim::Wait;
         }
         if sink.may_pause() {
-            let next = match self.branch.source.transfer() {
-                Some(transfer) => transfer.peek(),
+            let next = match self.branch.source.feed() {
+                Some(feed) => feed.peek(),
                 None => self.orders.peek(),
             };
             if next.is_some_and(|unit| !sink.admits(tag(self.branch.ordinal, unit))) {
                 return Claim::Paused;
             }
         }
-        match self.branch.source.transfer() {
-            Some(transfer) => transfer.claim(),
+        match self.branch.source.feed() {
+            Some(feed) => feed.claim(),
             None => self.orders.claim(near),
         }
     }
@@ -239,8 +287,8 @@ impl Segment for PipelineSegment {
         Ok(())
     }
     fn inputs_finished(&self) {
-        if let Some(transfer) = self.branch.source.transfer() {
-            transfer.inputs_finished();
+        if let Some(feed) = self.branch.source.feed() {
+            feed.inputs_finished();
         }
     }
     fn finish(&self) -> std::result::Result<(), Failure> {
@@ -268,7 +316,7 @@ impl Segment for PipelineSegment {
         self.query.settings.orders_max.unwrap_or(usize::MAX)
     }
     fn total_orders(&self) -> Option<u64> {
-        match self.branch.source.transfer() {
+        match self.branch.source.feed() {
             Some(_) => None,
             None => Some(self.orders.total()),
         }

@@ -56,15 +56,22 @@ impl Sort {
         let PhysicalNode::Sort { keys, limit, .. } = &plan.node else {
             return Err(Error::internal("not a sort"));
         };
+        Sort::made(plan.id, keys, *limit, bounds)
+    }
+    /// All rows by these keys, for the node of another kind that wants them so.
+    pub fn of_keys(node: NodeId, keys: &[SortKey]) -> Result<Arc<Sort>> {
+        Sort::made(node, keys, None, false)
+    }
+    fn made(node: NodeId, keys: &[SortKey], limit: Option<u64>, bounds: bool) -> Result<Arc<Sort>> {
         let descending = keys.first().is_some_and(|k| k.descending);
         let bound = bounds.then(|| Arc::new(TopBound::new(descending)));
         let expressions: Vec<Expr> = keys.iter().map(|k| k.expr.clone()).collect();
         Ok(Arc::new(Sort {
-            node: plan.id,
+            node,
             program: Program::compile(&expressions)?,
             shape: keys::shape(keys),
-            keys: keys.clone(),
-            limit: *limit,
+            keys: keys.to_vec(),
+            limit,
             bound,
             full: full::FullState::default(),
             external: external::ExternalState::default(),

@@ -232,8 +232,10 @@ impl TableScan {
     /// The blocks in which some row may pass every predicate and every runtime filter, by their bounds.
     pub(super) fn blocks_to_read(&self, query: &QueryContext) -> Vec<u32> {
         let data = &self.table.data;
-        let taken =
+        let part = query.part(self.node, data.blocks().len());
+        let sampled =
             |block: &u32| self.sample.is_none_or(|s| s.of != SampleOf::Blocks || s.takes(u64::from(*block)));
+        let taken = |block: &u32| part.contains(&(*block as usize)) && sampled(block);
         if !query.settings.switches.block_skipping {
             return (0..data.blocks().len() as u32).filter(taken).collect();
         }

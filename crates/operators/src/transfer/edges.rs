@@ -87,6 +87,8 @@ fn consumer_of(parent: &PhysicalPlan, ordinal: usize, above: Option<Consumer>) -
         N::Insert { .. } => Some(Consumer::Insert),
         // It does nothing but put its inputs one behind the other.
         N::UnionAll { .. } => above,
+        // What it takes leaves the node, message by message.
+        N::Exchange { .. } => None,
         N::TableScan { .. }
         | N::FileScan { .. }
         | N::Generate { .. }

@@ -37,7 +37,7 @@ use workorder::{Claim, UnitOfTransfer, WorkOrder};
 
 use crate::collect::detached_batch;
 use crate::context::{QueryContext, out_of_memory};
-use crate::pipeline::{Flow, Local, Push, Sink, Source, Work, local_state, unit_of};
+use crate::pipeline::{Feed, Flow, Local, Push, Sink, Source, Work, local_state, unit_of};
 use crate::spill::count_spilled;
 use crate::values::slices;
 
@@ -275,6 +275,21 @@ impl Transfer {
     }
 }
 
+impl Feed for Transfer {
+    fn claim(&self) -> Claim {
+        Transfer::claim(self)
+    }
+    fn peek(&self) -> Option<u64> {
+        Transfer::peek(self)
+    }
+    fn inputs_finished(&self) {
+        Transfer::inputs_finished(self);
+    }
+    fn close(&self) {
+        Transfer::close(self);
+    }
+}
+
 /// Bytes of a batch; rows without columns, which are counted, fill blocks too.
 fn weight(batch: &Batch) -> usize {
     batch.bytes().max(batch.rows)
@@ -416,7 +431,7 @@ impl Source for TransferSource {
     fn is_transfer(&self) -> bool {
         true
     }
-    fn transfer(&self) -> Option<&Transfer> {
+    fn feed(&self) -> Option<&dyn Feed> {
         (self.transfer.unit_of_transfer != UnitOfTransfer::Table).then_some(&*self.transfer)
     }
 }

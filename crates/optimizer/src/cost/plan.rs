@@ -70,6 +70,7 @@ pub(crate) fn running(plan: &PhysicalPlan, statistics: &dyn Statistics) -> f64 {
         }
         N::Unnest { lists, input, .. } => rows(input) * all(lists) + out * READ_COLUMN,
         N::UnionAll { .. } => 0.0,
+        N::Exchange { .. } => out * plan.output.iter().map(|c| column_bytes(c.ty)).sum::<f64>() * KEPT_BYTE,
         N::Insert { .. } => out * BUILD_FACTOR,
     };
     below + own

@@ -209,7 +209,7 @@ pub(crate) fn is_safe(
 }
 
 /// The type of SUM over `ty`.
-fn sum_type(ty: Type) -> Type {
+pub(crate) fn sum_type(ty: Type) -> Type {
     match ty {
         Type::Decimal { scale, .. } => Type::Decimal { precision: 38, scale },
         Type::UBigInt | Type::HugeInt => Type::HugeInt,
@@ -218,7 +218,7 @@ fn sum_type(ty: Type) -> Type {
 }
 
 /// Whether no `rows` values of type `ty` within `bounds` can add up to more than `sum` holds.
-fn sum_fits(ty: Type, bounds: Bounds, sum: Type, rows: u128) -> bool {
+pub(crate) fn sum_fits(ty: Type, bounds: Bounds, sum: Type, rows: u128) -> bool {
     let of_type = || match ty {
         Type::Decimal { precision, .. } => {
             Some((-decimal::power_of_ten(precision), decimal::power_of_ten(precision)))
@@ -407,7 +407,7 @@ impl Halves<'_, '_> {
 }
 
 /// An average of type `ty` from its sum and count, NULL where nothing was counted; rounded as AVG rounds.
-fn quotient(sum: Expr, count: Expr, ty: Type) -> Expr {
+pub(crate) fn quotient(sum: Expr, count: Expr, ty: Type) -> Expr {
     let zero = Expr::literal(Value::I64(0), Type::BigInt);
     let some = Expr::compare(Comparison::Greater, count.clone(), zero);
     let (sum, count) = if ty.physical() == Physical::F64 {

@@ -1,6 +1,8 @@
 //! TPC-H at scale factor 1 as statistics, and a terse way to write logical plans over it: what the plan tests share.
 #![allow(dead_code)]
 
+pub mod queries;
+
 use std::sync::Arc;
 
 use optimizer::{Sample, Settings, Statistics, TableInfo, optimize_plan};

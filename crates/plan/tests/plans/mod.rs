@@ -5,10 +5,11 @@ use std::sync::Arc;
 use plan::file::{FileColumn, FilePart, PartColumn, TextOptions};
 use plan::lake::{Deletions, LakeFile, StoredColumn};
 use plan::{
-    AggregateCall, AggregateFunction, Arithmetic, Exclusion, Expr, ExprKind, ExternalFunction, FetchOutput,
-    FileFormat, FileSource, FilterId, Fraction, Frame, FrameBound, FrameUnit, Function, JoinOutput,
-    OutputColumn, PhysicalJoinKind, PhysicalNode as N, PhysicalPlan, Pruning, ROW_REFERENCE, Rejects,
-    RowReference, RuntimeFilter, Series, SortKey, SubqueryId, TableId, WindowCall, WindowFunction, Zone,
+    AggregateCall, AggregateFunction, Arithmetic, Exchange, ExchangeKind, ExchangeNumber, Exclusion, Expr,
+    ExprKind, ExternalFunction, FetchOutput, FileFormat, FileSource, FilterId, Fraction, Frame, FrameBound,
+    FrameUnit, Function, JoinOutput, OutputColumn, PhysicalJoinKind, PhysicalNode as N, PhysicalPlan,
+    Pruning, ROW_REFERENCE, Rejects, RowReference, RuntimeFilter, Series, SortKey, SubqueryId, TableId,
+    WindowCall, WindowFunction, Zone,
 };
 use types::{
     Bound, ColumnPredicate, Comparison, Field, LikePattern, Position, PredicateTree, Sample, SampleOf,
@@ -419,6 +420,24 @@ fn others() -> PhysicalPlan {
     PhysicalPlan::new(insert, columns(&[Type::BigInt]), 1.0)
 }
 
+/// Rows that go to other nodes in every way.
+fn exchanges() -> PhysicalPlan {
+    let types = [Type::Integer, Type::Text, MONEY, Type::BigInt];
+    let by = || vec![key(input(0, Type::Integer))];
+    let kinds = [
+        ExchangeKind::Hash { keys: vec![input(1, Type::Text), input(0, Type::Integer)] },
+        ExchangeKind::Range { keys: by() },
+        ExchangeKind::Broadcast,
+        ExchangeKind::Scatter,
+        ExchangeKind::Gather { order: by() },
+    ];
+    kinds.into_iter().enumerate().fold(table_scan(None), |below, (at, kind)| {
+        let exchange = Exchange { number: ExchangeNumber(at as u32), kind };
+        let node = N::Exchange { input: Box::new(below), exchange };
+        PhysicalPlan::new(node, columns(&types), 10.0)
+    })
+}
+
 /// Plans that are numbered, with every node and every kind of expression in one of them.
 pub fn all() -> Vec<PhysicalPlan> {
     let mut plans = vec![
@@ -428,6 +447,7 @@ pub fn all() -> Vec<PhysicalPlan> {
         aggregate(table_scan(None)),
         others(),
         file_scan(),
+        exchanges(),
     ];
     plans.iter_mut().for_each(|plan| {
         plan.number();
