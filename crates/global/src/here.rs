@@ -48,6 +48,8 @@ pub(crate) struct Local {
     pub(crate) replies: RefCell<Replies>,
     /// Fibers that wait for their children, or for their turn: they do not count against the limit.
     pub(crate) joining: Cell<usize>,
+    /// Fibers that wait until the lists for a node are shorter.
+    pub(crate) for_room: RefCell<Vec<(u16, FiberId)>>,
     pub(crate) counts: Cell<Counts>,
     pub(crate) random: RefCell<random::Random>,
 }
@@ -73,6 +75,7 @@ impl Here {
             events: RefCell::new(Events::new(id, process.locales())),
             replies: RefCell::default(),
             joining: Cell::new(0),
+            for_room: RefCell::default(),
             counts: Cell::default(),
             random: RefCell::new(random::Random::new(index as u64 + 1)),
             process: Arc::clone(process),
@@ -245,12 +248,25 @@ impl Here {
 
     /// Waits until messages for a node may be issued again.
     pub(crate) async fn room(&self, node: u16) {
-        while let Some(network) = &self.0.process.network
-            && network.is_full(node)
-            && !self.0.process.is_stopped()
-        {
-            self.yield_now().await;
+        while self.is_full(node) {
+            RoomWait { here: self, node, waited: false }.await;
         }
+    }
+
+    fn is_full(&self, node: u16) -> bool {
+        self.0.process.network.as_ref().is_some_and(|network| network.is_full(node))
+    }
+
+    /// Wakes fibers that waited for room where there is some now.
+    pub(crate) fn wake_for_room(&self) {
+        let mut waiting = self.0.for_room.borrow_mut();
+        waiting.retain(|(node, fiber)| {
+            let is_full = self.is_full(*node);
+            if !is_full {
+                self.wake(*fiber);
+            }
+            is_full
+        });
     }
 
     /// How the foreign wakes stand: fibers with other wakers are polled again when it changes.
@@ -291,6 +307,26 @@ impl Future for YieldNow<'_> {
         self.yielded = true;
         let fiber = self.here.park();
         self.here.wake(fiber);
+        Poll::Pending
+    }
+}
+
+struct RoomWait<'h> {
+    here: &'h Here,
+    node: u16,
+    waited: bool,
+}
+
+impl Future for RoomWait<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if self.waited {
+            return Poll::Ready(());
+        }
+        self.waited = true;
+        let fiber = self.here.park();
+        self.here.0.for_room.borrow_mut().push((self.node, fiber));
         Poll::Pending
     }
 }

@@ -32,7 +32,8 @@ use crate::packet::Packet;
 use crate::transport::{Buffer, Transport};
 
 const HEAD_BYTES: usize = 24;
-const CHUNK_BYTES: usize = 4 << 10;
+/// Of a list; less where buffers are small, so that what is left of a buffer is used.
+const CHUNK_BYTES_MAX: usize = 4 << 10;
 const URGENT: u32 = 1;
 
 /// When messages leave.
@@ -106,9 +107,9 @@ struct List {
 }
 
 impl List {
-    fn append(&mut self, packet: &Packet<'_>) -> usize {
-        if self.chunks.back().is_none_or(|(chunk, _)| chunk.len() >= CHUNK_BYTES - 64) {
-            let chunk = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK_BYTES));
+    fn append(&mut self, packet: &Packet<'_>, chunk_bytes: usize) -> usize {
+        if self.chunks.back().is_none_or(|(chunk, _)| chunk.len() + 32 > chunk_bytes) {
+            let chunk = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(chunk_bytes));
             self.chunks.push_back((chunk, 0));
         }
         let Some((chunk, messages)) = self.chunks.back_mut() else { return 0 };
@@ -116,7 +117,7 @@ impl List {
         packet.write(chunk);
         *messages += 1;
         let (added, whole) = (chunk.len() - before, *messages == 1);
-        if chunk.len() > CHUNK_BYTES && !whole {
+        if chunk.len() > chunk_bytes && !whole {
             // A long message has a chunk of its own: chunks have to fit into what is left of a buffer.
             let long = chunk.split_off(before);
             *messages -= 1;
@@ -169,6 +170,7 @@ pub(crate) struct Network {
     program: AtomicU32,
     early: Mutex<Vec<Arrived>>,
     build: u64,
+    chunk_bytes: usize,
     settings: Aggregation,
     started: Instant,
 }
@@ -187,6 +189,7 @@ impl Network {
         let peer = || Peer { lists: (0..locales).map(|_| Mutex::default()).collect(), ..Peer::default() };
         Network {
             peers: (0..transport.nodes()).map(|_| peer()).collect(),
+            chunk_bytes: (transport.buffer_bytes(false).saturating_sub(HEAD_BYTES) / 2).min(CHUNK_BYTES_MAX),
             transport,
             arrived: Mutex::default(),
             waiting: AtomicUsize::new(0),
@@ -220,8 +223,11 @@ impl Network {
     #[inline]
     pub(crate) fn post(&self, locale: usize, node: u16, packet: &Packet<'_>) -> bool {
         let peer = &self.peers[usize::from(node)];
-        let added = lock(&peer.lists[locale]).append(packet);
+        let mut list = lock(&peer.lists[locale]);
+        let added = list.append(packet, self.chunk_bytes);
+        // Within the lock: whoever takes them off counts them off after they were counted.
         let before = peer.bytes.fetch_add(added, SeqCst);
+        drop(list);
         if before == 0 {
             peer.since.store(self.now(), Relaxed);
         }
@@ -278,11 +284,11 @@ impl Network {
         while peer.bytes.load(SeqCst) > 0 {
             if sent.buffers - sent.acknowledged >= self.settings.window.max(1) {
                 sent.counts.held += 1;
-                return Ok(any);
+                break;
             }
             let Some(mut buffer) = self.transport.try_buffer(node, false)? else {
                 sent.counts.held += 1;
-                return Ok(any);
+                break;
             };
             buffer.append(&[0; HEAD_BYTES]);
             let messages = self.fill(peer, &mut sent, &mut buffer, by)?;
@@ -299,6 +305,7 @@ impl Network {
                 break;
             }
         }
+        // Also when nothing else may be sent: two nodes whose windows are used up wait for just this.
         let owed = peer.done.load(SeqCst) - sent.told;
         if owed > 0 && (owed >= self.settings.window.div_ceil(2) || why == Reason::Idle) {
             let Some(mut buffer) = self.transport.try_buffer(node, false)? else { return Ok(any) };
@@ -355,7 +362,7 @@ impl Network {
             return;
         }
         if let Some((mut chunk, _)) = list.chunks.pop_front()
-            && chunk.capacity() <= 2 * CHUNK_BYTES
+            && chunk.capacity() <= 2 * CHUNK_BYTES_MAX
             && list.spare.len() < 16
         {
             chunk.clear();
@@ -416,16 +423,21 @@ impl Network {
         }
     }
 
+    /// Drops what was not sent.
+    pub(crate) fn forget(&self) {
+        for peer in &self.peers {
+            peer.lists.iter().for_each(|list| lock(list).chunks.clear());
+            peer.bytes.store(0, SeqCst);
+        }
+    }
+
     /// Another program begins: what is left of the last one is dropped.
     pub(crate) fn begin(&self) {
         self.program.fetch_add(1, SeqCst);
         let left = std::mem::take(&mut *lock(&self.arrived));
         self.waiting.store(0, SeqCst);
         left.into_iter().for_each(|one| self.unpacked(one));
-        for peer in &self.peers {
-            peer.lists.iter().for_each(|list| lock(list).chunks.clear());
-            peer.bytes.store(0, SeqCst);
-        }
+        self.forget();
         let early = std::mem::take(&mut *lock(&self.early));
         early.into_iter().for_each(|one| self.arrives(one));
     }

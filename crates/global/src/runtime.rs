@@ -27,6 +27,8 @@ use crate::work::Worker;
 
 /// How long the end of a program is tried to be told to other nodes.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// Of an error's text that other nodes are told; it has to fit into the smallest buffer.
+const FAILURE_CHARS: usize = 60;
 
 /// The locales of this process, with their memory.
 pub struct Runtime {
@@ -181,7 +183,12 @@ impl Runtime {
         let failure = process.failure();
         let (what, bytes) = match &failure {
             Some(GlobalError::OtherNode { .. }) if process.node != 0 => return,
-            Some(error) => (FAILED, control_bytes(&(process.node, error.to_string()))),
+            Some(error) => {
+                // What was to be sent may be what could not be; the others need only know that it is over.
+                network.forget();
+                let text: String = error.to_string().chars().take(FAILURE_CHARS).collect();
+                (FAILED, control_bytes(&(process.node, text)))
+            }
             None if process.node == 0 => (STOP, Vec::new()),
             None => return,
         };

@@ -73,6 +73,7 @@ impl Worker {
         here.report();
         here.flush_outboxes();
         here.flush_network(Reason::Age);
+        here.wake_for_room();
         self.wake_foreign();
         let cancel = &self.here.0.process.config.cancel;
         if cancel.check_clock().is_some() {
@@ -184,6 +185,7 @@ impl Worker {
             return true;
         }
         self.here.flush_network(Reason::Idle);
+        self.here.wake_for_room();
         let process = Arc::clone(&self.here.0.process);
         process.idlers.fetch_add(1, SeqCst);
         let key = process.gate.key();
