@@ -26,12 +26,13 @@ impl<T: Word> Clone for GlobalArray<T> {
 struct Inner<T: Word> {
     words: Arc<Words<T>>,
     id: u16,
-    process: Weak<Process>,
+    /// None: a borrowed handle, which frees nothing.
+    process: Option<Weak<Process>>,
 }
 
 impl<T: Word> Drop for Inner<T> {
     fn drop(&mut self) {
-        let Some(process) = self.process.upgrade() else { return };
+        let Some(process) = self.process.as_ref().and_then(Weak::upgrade) else { return };
         process.remove_object(self.id);
         if let Some(network) = &process.network {
             let bytes = control_bytes(&self.id);
@@ -69,7 +70,22 @@ impl<T: Word> GlobalArray<T> {
         let (first, own) = (process.first_locale(), process.config.locales);
         let words = Arc::new(Words::<T>::new(layout, first, own, &process.config.budget)?);
         let id = process.add_object(Arc::clone(&words) as Arc<dyn Object>)?;
-        Ok(GlobalArray(Arc::new(Inner { words, id, process: Arc::downgrade(process) })))
+        Ok(GlobalArray(Arc::new(Inner { words, id, process: Some(Arc::downgrade(process)) })))
+    }
+
+    /// Its number, the same on all nodes.
+    pub fn number(&self) -> u16 {
+        self.0.id
+    }
+
+    /// A handle of the array of this number, for a task that was sent to another node; it frees nothing, so it must not be
+    /// used after the array was freed. An error where there is none of this type.
+    pub fn with_number(here: &Here, number: u16) -> Result<Self, GlobalError> {
+        let object = here.0.process.object(number).map(|object| object.into_any().downcast::<Words<T>>());
+        match object {
+            Some(Ok(words)) => Ok(GlobalArray(Arc::new(Inner { words, id: number, process: None }))),
+            _ => Err(GlobalError::Argument { what: "the number of an array", given: number.to_string() }),
+        }
     }
 
     /// Where its elements lie.

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use memory::{Budget, Reservation};
 use sync::CachePadded;
@@ -119,6 +119,8 @@ pub(crate) trait Object: Send + Sync {
     fn layout(&self) -> Option<&Layout>;
     /// For handlers, which know what it is.
     fn as_any(&self) -> &dyn Any;
+    /// For handles, which own it.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
 /// A node's parts of an array of words.
@@ -170,6 +172,10 @@ impl<T: Word> Object for Words<T> {
     fn as_any(&self) -> &dyn Any {
         self
     }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
 }
 
 /// One value a locale of this node, each behind its lock.
@@ -209,6 +215,10 @@ impl<T: Send + 'static> Object for Parts<T> {
     }
 
     fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
     }
 }

@@ -29,7 +29,6 @@ fn independent_reads() -> (Vec<Program>, fn(&[u64]) -> bool) {
 
 /// Tasks that other nodes start: which test, which task, round.
 static READ: Mutex<Vec<(usize, Vec<u64>)>> = Mutex::new(Vec::new());
-static ARRAYS: Mutex<Vec<(u16, GlobalArray<u64>)>> = Mutex::new(Vec::new());
 
 async fn perform(here: &Here, array: &GlobalArray<u64>, program: &Program, round: u64) -> Vec<u64> {
     let mut read = Vec::new();
@@ -99,10 +98,7 @@ impl TaskHandler for Performs {
     ) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
         Box::pin(async move {
             let (tasks, _) = [store_buffer, message_passing, independent_reads][usize::from(test)]();
-            let array = {
-                let arrays = ARRAYS.lock().unwrap();
-                arrays.iter().find(|(number, _)| *number == object).unwrap().1.clone()
-            };
+            let array = GlobalArray::with_number(&here, object).unwrap();
             let read = perform(&here, &array, &tasks[usize::from(task)], round).await;
             READ.lock().unwrap().push((usize::from(task), read));
         })
@@ -129,7 +125,6 @@ fn nodes_see_serial_orders_only() {
                 let rounds = 100;
                 let array =
                     GlobalArray::<u64>::new(&here, rounds * 2, Distribution::BlockCyclic(1)).await.unwrap();
-                ARRAYS.lock().unwrap().push((test as u16, array));
                 for round in 0..rounds {
                     let event = here.event();
                     for task in 0..tasks.len() {
@@ -137,7 +132,7 @@ fn nodes_see_serial_orders_only() {
                         here.spawn_task::<Performs>(
                             to,
                             event.id(),
-                            (test as u8, task as u8, round, test as u16),
+                            (test as u8, task as u8, round, array.number()),
                         );
                     }
                     event.wait().await;
@@ -146,7 +141,6 @@ fn nodes_see_serial_orders_only() {
                     let outcome: Vec<u64> = read.into_iter().flat_map(|(_, read)| read).collect();
                     assert!(!forbidden(&outcome), "test {test}, round {round}: {outcome:?}");
                 }
-                ARRAYS.lock().unwrap().clear();
             }
         });
         assert_eq!(done, Ok(()));

@@ -32,10 +32,13 @@ impl Handler for Keep {
 struct AddRange;
 
 impl TaskHandler for AddRange {
-    type Argument = (u64, u64, u8);
-    fn start(here: Here, (from, to, depth): Self::Argument) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
+    type Argument = (u64, u64, u8, u16);
+    fn start(
+        here: Here,
+        (from, to, depth, number): Self::Argument,
+    ) -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
         Box::pin(async move {
-            let array = PLACE.with_array();
+            let array = GlobalArray::<u64>::with_number(&here, number).unwrap();
             let event = here.event();
             let id = event.id();
             here.spawn_loop(id, from..to, 16, move |here, range| {
@@ -44,22 +47,11 @@ impl TaskHandler for AddRange {
             if depth > 0 {
                 for node in 0..here.nodes() {
                     let locale = LocaleId(node * (here.locales() as u16 / here.nodes()));
-                    here.spawn_task::<AddRange>(locale, id, (from, to, depth - 1));
+                    here.spawn_task::<AddRange>(locale, id, (from, to, depth - 1, number));
                 }
             }
             event.wait().await;
         })
-    }
-}
-
-/// The array of the test that runs: tests of one process share handles, which real nodes cannot.
-struct SharedArray(std::sync::Mutex<Vec<(u64, GlobalArray<u64>)>>);
-static PLACE: SharedArray = SharedArray(std::sync::Mutex::new(Vec::new()));
-static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
-impl SharedArray {
-    fn with_array(&self) -> GlobalArray<u64> {
-        self.0.lock().unwrap().last().unwrap().1.clone()
     }
 }
 
@@ -208,23 +200,20 @@ fn closures_with_payloads_of_any_size_arrive_once_and_whole() {
 
 #[test]
 fn nests_of_tasks_over_nodes_end_when_all_is_over() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap();
     for delay in [Duration::ZERO, Duration::from_micros(300)] {
         let runtimes = linked(3, 2, LinkOptions { delay, ..LinkOptions::default() }, Aggregation::default());
         let found = program(&runtimes, |here| async move {
             let array = GlobalArray::<u64>::new(&here, 64, Distribution::Block).await.unwrap();
-            PLACE.0.lock().unwrap().push((0, array.clone()));
             for round in 1..=10 {
                 let event = here.event();
                 for locale in 0..6 {
-                    here.spawn_task::<AddRange>(LocaleId(locale), event.id(), (0, 64, 1));
+                    here.spawn_task::<AddRange>(LocaleId(locale), event.id(), (0, 64, 1, array.number()));
                 }
                 event.wait().await;
                 for at in 0..64 {
                     assert_eq!(array.read(&here, at).await, round * 24, "round {round}");
                 }
             }
-            PLACE.0.lock().unwrap().clear();
         });
         assert_eq!(found, Ok(()));
     }
