@@ -1,5 +1,8 @@
 //! Global arrays of words, spread over all locales of all nodes. In one process an element is an atomic cell that every
 //! locale reaches; over processes an operation is a message to the element's node.
+//!
+//! Invariants: an index is checked against the length before it is followed; the last owning handle frees the parts on all
+//! nodes, a borrowed one nothing. Tasks call it; `mail.rs` allocates the parts of other nodes' arrays.
 
 use std::future::Future;
 use std::sync::{Arc, Weak};

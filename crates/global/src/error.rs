@@ -1,4 +1,7 @@
-//! What can go wrong for a program on global memory, as values.
+//! What can go wrong for a program on global memory, as values with SQLSTATE and hint.
+//!
+//! The first error of any task on any node is the program's; other nodes get its text. Faults of the links keep their own
+//! type. Made all over the crate, given out by `Runtime::run` and by what allocates.
 
 use std::fmt;
 

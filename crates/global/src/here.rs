@@ -50,7 +50,7 @@ pub(crate) struct Local {
     pub(crate) joining: Cell<usize>,
     /// Fibers that wait until the lists for a node are shorter.
     pub(crate) for_room: RefCell<Vec<(u16, FiberId)>>,
-    pub(crate) counts: Cell<Counts>,
+    pub(crate) counts: RefCell<Counts>,
     pub(crate) random: RefCell<random::Random>,
 }
 
@@ -76,7 +76,7 @@ impl Here {
             replies: RefCell::default(),
             joining: Cell::new(0),
             for_room: RefCell::default(),
-            counts: Cell::default(),
+            counts: RefCell::default(),
             random: RefCell::new(random::Random::new(index as u64 + 1)),
             process: Arc::clone(process),
         }))
@@ -125,9 +125,7 @@ impl Here {
 
     #[inline]
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counts)) {
-        let mut counts = self.0.counts.get();
-        change(&mut counts);
-        self.0.counts.set(counts);
+        change(&mut self.0.counts.borrow_mut());
     }
 
     /// The fiber that is polled now; it is woken by the runtime when what it waits for is there.
@@ -226,16 +224,17 @@ impl Here {
                 private.len()
             }
         };
-        let mut counts = self.0.counts.get();
-        if waiting as u64 > counts.tasks_waiting_peak {
-            counts.tasks_waiting_peak = waiting as u64;
-            self.0.counts.set(counts);
-        }
+        self.count(|counts| counts.tasks_waiting_peak = counts.tasks_waiting_peak.max(waiting as u64));
     }
 
     /// Begins a fiber here and now, without an event; it need not be `Send`.
     pub fn begin(&self, future: impl Future<Output = ()> + 'static) {
-        self.0.fibers.borrow_mut().add(Box::pin(future));
+        self.begin_boxed(Box::pin(future));
+    }
+
+    /// As `begin`, of a future that has its place in memory already.
+    pub fn begin_boxed(&self, future: Pin<Box<dyn Future<Output = ()>>>) {
+        self.0.fibers.borrow_mut().add(future);
     }
 
     /// Runs something while this fiber does not count against the limit of fibers.

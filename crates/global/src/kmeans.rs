@@ -1,5 +1,7 @@
 //! k-means by Lloyd's rounds: each point goes to the nearest centre, each centre to the mean of its points. Sums are kept a
 //! piece of points, and added up in the order of pieces, so the same input gives the same result on any number of locales.
+//!
+//! Sums of a round are `centres x width` numbers for each of at most 64 pieces. Called from outside of programs.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,7 @@
 //! Symmetric objects: one value a locale under one number; and exported ones: a task's own value that others can reach.
+//!
+//! Invariant: bodies on one value exclude each other, whoever runs them, and none of them can wait. Tasks call it; over
+//! processes only registered delegates reach a value.
 
 use std::sync::{Arc, Weak};
 

@@ -51,14 +51,14 @@ impl Worker {
     /// Works until the program ends.
     pub(crate) fn run(mut self) {
         let poll_every = self.here.0.process.config.poll_every.max(1);
-        let mut turn = 0_u32;
         while !self.here.0.process.is_stopped() {
             let worked = catch_unwind(AssertUnwindSafe(|| {
-                turn = turn.wrapping_add(1);
-                if turn.is_multiple_of(poll_every) {
-                    self.look();
+                self.look();
+                // One look a run of switches: what a switch costs is what half a million of them cost.
+                let all = (0..poll_every).all(|_| self.work_once());
+                if !all {
+                    self.idle();
                 }
-                self.work_once() || self.idle()
             }));
             if let Err(panic) = worked {
                 self.here.fail(GlobalError::Panicked { message: panic_message(&*panic) });
@@ -179,10 +179,10 @@ impl Worker {
     }
 
     /// Nothing is ready: what waits leaves, and then this locale sleeps.
-    fn idle(&mut self) -> bool {
+    fn idle(&mut self) {
         self.look();
         if self.has_ready() {
-            return true;
+            return;
         }
         self.here.flush_network(Reason::Idle);
         self.here.wake_for_room();
@@ -191,7 +191,7 @@ impl Worker {
         let key = process.gate.key();
         if self.here.poll_mail() || self.has_ready() || self.wake_foreign() || process.is_stopped() {
             process.idlers.fetch_sub(1, SeqCst);
-            return true;
+            return;
         }
         self.here.report();
         self.here.flush_outboxes();
@@ -203,7 +203,6 @@ impl Worker {
             counts.sleeps += 1;
             counts.idle_ns += slept;
         });
-        false
     }
 
     fn has_ready(&self) -> bool {
@@ -224,7 +223,7 @@ impl Worker {
         let _ = catch_unwind(AssertUnwindSafe(|| drop(futures)));
         local.private.take();
         local.priority.take();
-        let counts = local.counts.get();
+        let counts = *local.counts.borrow();
         let mut sum = lock(&local.process.counts);
         sum.switches += counts.switches;
         sum.tasks += counts.tasks;
