@@ -24,6 +24,10 @@ pub(crate) const ALLOCATE: u8 = 0;
 pub(crate) const FREE: u8 = 1;
 pub(crate) const STOP: u8 = 2;
 pub(crate) const FAILED: u8 = 3;
+/// The program is over at the sender, which waits for LEAVE.
+pub(crate) const DONE: u8 = 4;
+/// It is over at all nodes.
+pub(crate) const LEAVE: u8 = 5;
 
 /// An array that all nodes allocate their parts of: object, kind of word, length, block, and who waits for word of it.
 pub(crate) type Allocation = (u16, (u8, u64, u64), (u16, u32));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  node 0:   run(root) --threads, one a locale--> root ends, or an error --STOP or FAILED to all--> result
-//!  others:   serve()   --threads, one a locale--> STOP --> Ok           FAILED --> the error
+//!  others:   serve()   --threads, one a locale--> STOP, say DONE, hear LEAVE --> Ok           FAILED --> the error
 //! ```
 //! Objects live as long as their handles, over programs. What a program spawned and did not wait for ends with it.
 
@@ -15,7 +15,7 @@ use crate::array::GlobalArray;
 use crate::error::GlobalError;
 use crate::fiber::FiberCounts;
 use crate::here::Here;
-use crate::mail::{FAILED, STOP, control_bytes};
+use crate::mail::{DONE, FAILED, LEAVE, STOP, control_bytes};
 use crate::network::{Network, NetworkCounts, Reason};
 use crate::packet::Packet;
 use crate::parts::Word;
@@ -176,41 +176,75 @@ impl Runtime {
         process.failure().map_or(Ok(()), Err)
     }
 
-    /// Tells the other nodes that the program is over.
+    /// Tells the other nodes that the program is over. Nobody goes before all know: a link that is closed too early would be
+    /// an error to those that do not.
     fn say_goodbye(&self) {
         let process = &self.process;
         let Some(network) = &process.network else { return };
-        let failure = process.failure();
-        let (what, bytes) = match &failure {
-            Some(GlobalError::OtherNode { .. }) if process.node != 0 => return,
+        let others: Vec<u16> = (0..process.nodes).filter(|node| *node != process.node).collect();
+        match process.failure() {
+            Some(GlobalError::OtherNode { .. }) if process.node != 0 => {}
             Some(error) => {
                 // What was to be sent may be what could not be; the others need only know that it is over.
                 network.forget();
                 let text: String = error.to_string().chars().take(FAILURE_CHARS).collect();
-                (FAILED, control_bytes(&(process.node, text)))
+                say(network, &others, FAILED, &control_bytes(&(process.node, text)), DONE);
             }
-            None if process.node == 0 => (STOP, Vec::new()),
-            None => return,
-        };
-        let others: Vec<u16> = (0..process.nodes).filter(|node| *node != process.node).collect();
-        for node in &others {
-            network.post(0, *node, &Packet::Control { what, bytes: &bytes });
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < FAREWELL && others.iter().any(|node| network.queued(*node) > 0) {
-            for node in &others {
-                // A link that is lost has nobody to be told.
-                if network.flush(*node, 0, Reason::Idle).is_err() {
-                    return;
-                }
+            None if process.node == 0 => {
+                let heard = say(network, &others, STOP, &[], DONE);
+                hear(network, DONE, others.len().saturating_sub(heard));
+                say(network, &others, LEAVE, &[], DONE);
             }
-            if network.receive().is_err() {
-                return;
+            None => {
+                let heard = say(network, &[0], DONE, &[], LEAVE);
+                hear(network, LEAVE, 1_usize.saturating_sub(heard));
             }
-            while let Some(arrived) = network.take() {
-                network.unpacked(arrived);
-            }
-            std::thread::yield_now();
         }
     }
+}
+
+/// Sends a control message to nodes, if that is possible in time; a link that is lost has nobody to be told. How many
+/// messages of the kind that is waited for came meanwhile.
+fn say(network: &Network, to: &[u16], what: u8, bytes: &[u8], awaited: u8) -> usize {
+    let mut heard = 0;
+    for node in to {
+        network.post(0, *node, &Packet::Control { what, bytes });
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < FAREWELL && to.iter().any(|node| network.queued(*node) > 0) {
+        // One that is lost does not keep the others from being told.
+        let lost = to.iter().filter(|node| network.flush(**node, 0, Reason::Idle).is_err()).count();
+        match count_controls(network, awaited).filter(|_| lost < to.len()) {
+            Some(more) => heard += more,
+            None => break,
+        }
+        std::thread::yield_now();
+    }
+    heard
+}
+
+/// Waits for so many control messages of a kind, as long as links hold and there is time.
+fn hear(network: &Network, what: u8, count: usize) {
+    let (begun, mut heard) = (Instant::now(), 0);
+    while heard < count && begun.elapsed() < FAREWELL {
+        match count_controls(network, what) {
+            Some(more) => heard += more,
+            None => return,
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Takes what came, of which only such control messages matter any more; none: the links are gone.
+fn count_controls(network: &Network, what: u8) -> Option<usize> {
+    network.receive().ok()?;
+    let mut count = 0;
+    while let Some(arrived) = network.take() {
+        let mut left = arrived.messages();
+        while let Ok(packet) = Packet::read(&mut left) {
+            count += usize::from(matches!(packet, Packet::Control { what: of, .. } if of == what));
+        }
+        network.unpacked(arrived);
+    }
+    Some(count)
 }
