@@ -165,7 +165,7 @@ impl<'b> Packet<'b> {
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         match *self {
             Packet::Word { operation, address, operand, second, answer } => {
-                to.push(WORD + operation as u8 | answer.kind());
+                to.push((WORD + operation as u8) | answer.kind());
                 (address.0, operand).write(to);
                 if operation == Operation::CompareSwap {
                     second.write(to);
