@@ -27,6 +27,10 @@ const NEVER: &[(&str, &[&str])] = &[
         "multiplexer",
         &["block", "vector", "pool", "catalog", "plan", "expr", "hash", "sql", "operators", "scheduler"],
     ),
+    (
+        "global",
+        &["block", "vector", "pool", "catalog", "plan", "expr", "hash", "sql", "operators", "scheduler", "types"],
+    ),
     ("bus", &["block", "vector", "pool", "catalog", "plan", "expr", "hash", "sql", "operators", "scheduler"]),
 ];
 

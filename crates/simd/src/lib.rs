@@ -77,7 +77,7 @@ pub use masked::{
     sum_masked, sum_masked_codes, sum_masked_products,
 };
 pub use members::{Key, and_members, is_sparse, retain_listed};
-pub use prefetch::{prefetch, prefetch_l2, take};
+pub use prefetch::{prefetch, prefetch_l2, prefetch_value, take};
 pub use range::{and_float_range, and_range, and_where, range_anew};
 pub use slices::{CodeRange, RowTest, SEGMENT_ROWS, SEGMENT_WORDS, Slices, slice_at};
 pub use substring::{find_all, find_all_pays};
