@@ -7,7 +7,7 @@ use plan::{
 use types::{Error, Result, Type, Value};
 
 use super::cost;
-use super::pass::Pass;
+use super::pass::{Pass, take_inputs, with_inputs};
 use super::place::{Place, Placed};
 
 impl Pass<'_> {
@@ -37,6 +37,16 @@ impl Pass<'_> {
         match input.place {
             // The coordinator has them; what the others have is dropped with their results.
             Place::Single | Place::Replicated => Ok(input),
+            // Its inputs follow one another only if each is gathered; the bytes are the same.
+            Place::Beside(places) if matches!(input.plan.node, N::UnionAll { .. }) => {
+                let mut plan = input.plan;
+                let in_order = places.iter().all(|(_, ordered)| *ordered);
+                let inputs = take_inputs(&mut plan).into_iter().zip(places);
+                let inputs = inputs
+                    .map(|(plan, (place, ordered))| Ok(self.single(Placed { plan, place, ordered })?.plan));
+                let inputs = inputs.collect::<Result<_>>()?;
+                Ok(Placed { plan: with_inputs(plan, inputs), place: Place::Single, ordered: in_order })
+            }
             _ => {
                 let ordered = input.ordered;
                 self.exchange(input, ExchangeKind::Gather { order: vec![] }, Place::Single, ordered)

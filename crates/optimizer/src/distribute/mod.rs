@@ -11,12 +11,12 @@
 //! exchange; no exchange where rows lie right already. Other than there, a plan's exchanges are decided after its joins
 //! are ordered, and what is not known to be right anywhere else is done at the coordinator, so that nothing is refused.
 //!
-//! The rooms: `pass` (its state), `place` (what is known of where rows lie), `enforce` (exchanges), `cost` (bytes), `join`, `grouping`,
-//! `rows` (sorts, limits, windows, unions), `filters` (which runtime filters still hold), `check` (proves a finished plan
-//! by rules of its own).
+//! The rooms: `pass` (its state), `place` (what is known of where rows lie), `enforce` (exchanges), `cost` (bytes), `join`,
+//! `grouping` over `halves` (of aggregates), `rows` (sorts, limits, windows, unions), `filters` (which runtime filters
+//! still hold), `check` (proves a finished plan by rules of its own).
 //!
-//! **What stays as on one machine**: answers, but for the order of rows without ORDER BY behind a hash exchange, which
-//! rows of equal rank come first, and the last digits of sums of floating point. LIMIT without ORDER BY, `first`,
+//! **What stays as on one machine**: answers, but for the order of rows without ORDER BY behind a hash exchange, which rows
+//! of equal rank come first, and the last digits of sums of floating point. LIMIT without ORDER BY, `first`,
 //! `string_agg` without an order, row numbers without one and volatile functions see rows in the order of one machine.
 
 mod check;

@@ -15,6 +15,9 @@ pub(super) enum Place {
     Any,
     /// Each row at the node that the hash of its keys says, in their order.
     Hash(Vec<Names>),
+    /// Each row at one node: those of the inputs of a union, of which each lies so, in the order of one machine or not.
+    /// Gathered one by one they follow one another.
+    Beside(Vec<(Place, bool)>),
     /// All rows at every node.
     Replicated,
     /// All rows at the coordinator, none elsewhere.
@@ -102,7 +105,7 @@ impl Place {
         match self {
             Place::Single | Place::Replicated => true,
             Place::Hash(_) => self.among(keys).is_some(),
-            Place::Any => false,
+            Place::Any | Place::Beside(_) => false,
         }
     }
 }

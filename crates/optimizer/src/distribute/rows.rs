@@ -32,11 +32,12 @@ impl Pass<'_> {
     pub(super) fn limit(&mut self, mut plan: PhysicalPlan) -> Result<Placed> {
         let input = take_inputs(&mut plan).pop().ok_or_else(broken)?;
         let N::Limit { offset, count, .. } = plan.node else { return Err(broken()) };
-        let placed = self.place(input, true)?;
+        let most = count.and_then(|count| count.checked_add(offset));
+        let placed = self.place(cut_inputs(input, most), true)?;
         if placed.place == Place::Single {
             return Ok(Placed { plan: with_inputs(plan, vec![placed.plan]), ..placed });
         }
-        let cut = match count.and_then(|count| count.checked_add(offset)) {
+        let cut = match most {
             Some(most) => Placed { plan: first(placed.plan, 0, Some(most)), ..placed },
             None => placed,
         };
@@ -68,17 +69,26 @@ impl Pass<'_> {
             placed.push(self.place(input, ordered)?);
         }
         let here = placed.iter().all(|input| input.place == Place::Single);
-        if !here && !ordered {
-            let inputs = placed.into_iter().map(|input| input.plan).collect();
-            return Ok(Placed { plan: with_inputs(plan, inputs), place: Place::Any, ordered: false });
-        }
-        // The inputs follow one another, which they would not by node.
         let in_order = placed.iter().all(|input| input.ordered);
-        let mut gathered = Vec::with_capacity(placed.len());
-        for input in placed {
-            gathered.push(self.single(input)?.plan);
+        if here || ordered {
+            let gathered = placed.into_iter().map(|input| self.single(input).map(|input| input.plan));
+            let plan = with_inputs(plan, gathered.collect::<Result<_>>()?);
+            return Ok(Placed { plan, place: Place::Single, ordered: in_order });
         }
-        Ok(Placed { plan: with_inputs(plan, gathered), place: Place::Single, ordered: in_order })
+        let places = placed.iter().map(|input| (input.place.clone(), input.ordered)).collect();
+        let inputs = placed.into_iter().map(|input| input.plan).collect();
+        Ok(Placed { plan: with_inputs(plan, inputs), place: Place::Beside(places), ordered: false })
+    }
+}
+
+/// A union of which only the first rows are wanted takes no more of each input.
+fn cut_inputs(mut plan: PhysicalPlan, most: Option<u64>) -> PhysicalPlan {
+    match (&plan.node, most) {
+        (N::UnionAll { .. }, Some(most)) => {
+            let inputs = take_inputs(&mut plan).into_iter().map(|input| first(input, 0, Some(most)));
+            with_inputs(plan, inputs.collect())
+        }
+        _ => plan,
     }
 }
 
