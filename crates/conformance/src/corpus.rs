@@ -1,4 +1,7 @@
-//! The corpus as `sqllogictest` runs it.
+//! The corpus as `sqllogictest` runs it: each file in a new database, under one configuration.
+//!
+//! Answers are compared as text, with blanks run together, a row at a time. Where several engines run a query, rows that no
+//! ORDER BY puts in order are compared as a set; everywhere else their order counts. Called by the corpus's tests.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};

@@ -16,6 +16,7 @@ use types::stop::Place;
 use types::{Error, Result, SqlState};
 use workorder::WorkContext;
 
+use crate::exchange::node::Node;
 use crate::metrics::Metrics;
 use crate::runtime_filter::KeyFilter;
 use crate::switches::Switches;
@@ -108,7 +109,7 @@ pub struct QueryContext {
     /// The session's logs of records of files that cannot be read.
     pub rejects: formats::RejectLogs,
     /// This engine's place among the nodes that run the plan; none where it runs on one.
-    pub node: Option<Arc<crate::exchange::Node>>,
+    pub node: Option<Arc<Node>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
     swapped: crate::swap::SwappedStates,
 }

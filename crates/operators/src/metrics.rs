@@ -1,4 +1,7 @@
 //! Counters per plan node, for EXPLAIN ANALYZE. Work orders count locally and add once at their end.
+//!
+//! A run has one `Metrics`, which any worker adds to and which outlives the run in its trace. Of a plan that several nodes
+//! ran, the coordinator's takes in those of the others (`absorb`) when all have ended.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -3,7 +3,7 @@
 use plan::TableId;
 
 use crate::context::{ExecutionSettings, QueryContext};
-use crate::exchange::Node;
+use crate::exchange::node::Node;
 
 /// What decisions are made from, apart from the plan.
 pub struct Circumstances<'a> {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use plan::{ExchangeKind, FilterId, NodeId, PhysicalNode, PhysicalPlan, Share};
 
-use crate::exchange::Node;
+use crate::exchange::node::Node;
 
 /// What follows from a plan's exchanges and shares for one node.
 #[derive(Clone, Debug, Default)]

@@ -18,7 +18,7 @@
 //! Rows that are gathered or broadcast carry their place (`place`): they have one order, by node and then as they came,
 //! whatever the workers did. Rows that are spread by hash or in turn come in any order.
 
-mod node;
+pub mod node;
 mod outbox;
 mod own;
 mod place;
@@ -187,7 +187,7 @@ impl Exchange {
         let port = node.network().open(exchange.number, sources, destinations, watcher);
         // It is set once, before anybody else has the exchange.
         let _ = made.port.set(port.map_err(|error| network_error(&error))?);
-        node.keep(&made);
+        node.keep(made.clone());
         Ok(made)
     }
 
@@ -224,8 +224,18 @@ impl Exchange {
         }
     }
 
-    /// The query is over here: whoever still sends or waits learns it.
-    fn end(&self) {
+    /// The columns that travel: those of the rows, computed keys, and the place.
+    fn outgoing(&self, columns: Vec<Vector>, keys: Vec<Vector>, place: u64, rows: usize) -> Vec<Vector> {
+        let place = self.places.map(|_| {
+            let place = i64::try_from(place).unwrap_or(i64::MAX);
+            Vector::constant(Type::BigInt, types::Value::I64(place), rows)
+        });
+        columns.into_iter().chain(keys).chain(place).collect()
+    }
+}
+
+impl node::Ends for Exchange {
+    fn fail(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.own.close();
         self.outbox.clear();
@@ -234,14 +244,8 @@ impl Exchange {
             port.cancel();
         }
     }
-
-    /// The columns that travel: those of the rows, computed keys, and the place.
-    fn outgoing(&self, columns: Vec<Vector>, keys: Vec<Vector>, place: u64, rows: usize) -> Vec<Vector> {
-        let place = self.places.map(|_| {
-            let place = i64::try_from(place).unwrap_or(i64::MAX);
-            Vector::constant(Type::BigInt, types::Value::I64(place), rows)
-        });
-        columns.into_iter().chain(keys).chain(place).collect()
+    fn ended_early(&self) -> bool {
+        self.is_closed()
     }
 }
 

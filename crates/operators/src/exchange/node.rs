@@ -12,8 +12,6 @@ use multiplexer::{NetworkError, NodeId as Peer, Port};
 use plan::{Distributed, ExchangeKind, ExchangeNumber, FilterId, NodeId, PhysicalNode, PhysicalPlan, Share};
 use types::{Error, SqlState};
 
-use super::Exchange;
-
 /// How exchanges reach the other nodes.
 pub trait Network: Send + Sync {
     /// Opens the port of an exchange of this query; `watcher` is told of its news.
@@ -35,6 +33,14 @@ pub trait Watcher: Send + Sync {
     fn messages(&self);
     /// There may be buffers again.
     fn room(&self);
+}
+
+/// An exchange as its node knows it.
+pub(super) trait Ends: Send + Sync {
+    /// The query failed: whoever still sends or waits learns it.
+    fn fail(&self);
+    /// Whether rows came that were not wanted.
+    fn ended_early(&self) -> bool;
 }
 
 /// How much of an exchange may wait on a node.
@@ -72,7 +78,7 @@ pub struct Node {
     resume: Arc<Resume>,
     /// Filters that know a part of the keys that rows may meet: they drop nothing.
     partial: BTreeSet<FilterId>,
-    ends: Mutex<Vec<Arc<Exchange>>>,
+    ends: Mutex<Vec<Arc<dyn Ends>>>,
 }
 
 impl Node {
@@ -131,20 +137,20 @@ impl Node {
     pub(crate) fn partial_filters(&self) -> &BTreeSet<FilterId> {
         &self.partial
     }
-    pub(super) fn keep(&self, exchange: &Arc<Exchange>) {
-        self.ends().push(exchange.clone());
+    pub(super) fn keep(&self, exchange: Arc<dyn Ends>) {
+        self.ends().push(exchange);
     }
-    fn ends(&self) -> MutexGuard<'_, Vec<Arc<Exchange>>> {
+    fn ends(&self) -> MutexGuard<'_, Vec<Arc<dyn Ends>>> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Whether rows that were sent here were not wanted: those who send them need not go on.
     pub fn ended_early(&self) -> bool {
-        self.ends().iter().any(|exchange| exchange.is_closed())
+        self.ends().iter().any(|exchange| exchange.ended_early())
     }
     /// The query failed: whoever still sends or waits, on any node, learns it.
     pub fn close(&self) {
         let ends = std::mem::take(&mut *self.ends());
-        ends.iter().for_each(|exchange| exchange.end());
+        ends.iter().for_each(|exchange| exchange.fail());
     }
     /// The query has ended on all nodes: ports are closed.
     pub fn release(&self) {

@@ -1,4 +1,8 @@
 //! Rows that stay on their node: from the sink to the source of the same engine, in memory, never serialised.
+//!
+//! A queue of batches, each with its place on the node, and of bounded bytes: the sink asks before a unit and after a batch
+//! whether more may come, and is told when half of it is gone. A source that wants no more closes it; what comes then is
+//! dropped, and nobody waits.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
