@@ -199,14 +199,14 @@ impl Here {
         }
     }
 
-    /// As `call`, past all lists: for what others wait for. It may overtake what was sent before.
+    /// As `call`, past all lists, there and back: for what others wait for. It may overtake what was sent before.
     pub fn call_urgently<H: Handler>(
         &self,
         address: GlobalAddress,
         argument: H::Argument,
     ) -> Delegate<H::Output> {
         let (delegate, to) = Delegate::reply(self, plain_of::<H::Output>);
-        match self.send_call::<H>(address, argument, Answer::Reply(to), true) {
+        match self.send_call::<H>(address, argument, Answer::Urgent(to), true) {
             Ok(()) => delegate,
             Err(error) => Delegate::never(self, error),
         }
@@ -271,7 +271,7 @@ impl Here {
         Ok(())
     }
 
-    fn post_urgently(&self, locale: LocaleId, packet: &Packet<'_>) -> Result<(), GlobalError> {
+    pub(crate) fn post_urgently(&self, locale: LocaleId, packet: &Packet<'_>) -> Result<(), GlobalError> {
         let process = &self.0.process;
         match (process.own(locale), &process.network) {
             (None, Some(network)) if network.send_urgent(process.node_of(locale), packet)? => {}
