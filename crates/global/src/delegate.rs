@@ -12,6 +12,15 @@
 //!     }).await;
 //! }
 //! ```
+//! ```
+//! # use global::{Here, LocaleId, Symmetric};
+//! // The same without the wait does.
+//! async fn adds(here: Here, counters: Symmetric<u64>) {
+//!     counters.delegate(&here, LocaleId(0), move |counter: &mut u64| {
+//!         *counter += 1;
+//!     }).await;
+//! }
+//! ```
 //! In one process a body runs at once where it is asked for, when nobody else is at its part; otherwise, or where
 //! `Config::direct` is off, it goes to the part's locale as a message.
 
