@@ -49,7 +49,7 @@ impl Config {
         Config {
             locales,
             fibers_max: 1_024,
-            // The thesis has 4. Measured over 500,000 fibers 8 takes 51 to 73 ns a switch, 4 takes 67 to 86; over few
+            // The thesis has 4. Measured over 500,000 fibers 8 takes 51 to 73 ns a switch, 4 takes 67 to 86, in three runs; over few
             // fibers they are alike.
             prefetch_distance: 8,
             direct: true,
