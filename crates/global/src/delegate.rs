@@ -12,6 +12,15 @@
 //!     }).await;
 //! }
 //! ```
+//! ```
+//! # use global::{Here, LocaleId, Symmetric};
+//! // The same without the wait does.
+//! async fn adds(here: Here, counters: Symmetric<u64>) {
+//!     counters.delegate(&here, LocaleId(0), move |counter: &mut u64| {
+//!         *counter += 1;
+//!     }).await;
+//! }
+//! ```
 //! In one process a body runs at once where it is asked for, when nobody else is at its part; otherwise, or where
 //! `Config::direct` is off, it goes to the part's locale as a message.
 
@@ -199,14 +208,14 @@ impl Here {
         }
     }
 
-    /// As `call`, past all lists: for what others wait for. It may overtake what was sent before.
+    /// As `call`, past all lists, there and back: for what others wait for. It may overtake what was sent before.
     pub fn call_urgently<H: Handler>(
         &self,
         address: GlobalAddress,
         argument: H::Argument,
     ) -> Delegate<H::Output> {
         let (delegate, to) = Delegate::reply(self, plain_of::<H::Output>);
-        match self.send_call::<H>(address, argument, Answer::Reply(to), true) {
+        match self.send_call::<H>(address, argument, Answer::Urgent(to), true) {
             Ok(()) => delegate,
             Err(error) => Delegate::never(self, error),
         }
@@ -271,7 +280,7 @@ impl Here {
         Ok(())
     }
 
-    fn post_urgently(&self, locale: LocaleId, packet: &Packet<'_>) -> Result<(), GlobalError> {
+    pub(crate) fn post_urgently(&self, locale: LocaleId, packet: &Packet<'_>) -> Result<(), GlobalError> {
         let process = &self.0.process;
         match (process.own(locale), &process.network) {
             (None, Some(network)) if network.send_urgent(process.node_of(locale), packet)? => {}

@@ -172,10 +172,11 @@ impl Here {
             letters.into_iter().for_each(|letter| self.open_letter(letter));
         }
         if let Some(network) = &self.0.process.network {
-            if self.0.index == 0 || self.0.process.idlers.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+            // Whoever looks takes it: one locale with a long body must not hold up the node. Between two buffers as well:
+            // an urgent one goes before those that wait.
+            loop {
                 any |= self.check(network.receive());
-            }
-            while let Some(arrived) = network.take() {
+                let Some(arrived) = network.take() else { break };
                 any = true;
                 self.unpack(arrived.messages());
                 network.unpacked(arrived);
@@ -282,6 +283,7 @@ impl Here {
         match answer {
             Answer::Nothing => {}
             Answer::Reply(to) => self.reply(to, value),
+            Answer::Urgent(to) => self.reply_urgently(to, value),
             Answer::Event(event, origin) => self.complete(event, origin),
         }
     }
@@ -296,6 +298,16 @@ impl Here {
                 self.post_packet(to.locale, &Packet::ReplyBytes { to, bytes: &bytes })
             }
             (_, Value::Empty | Value::Abandoned) => {}
+        }
+    }
+
+    fn reply_urgently(&self, to: ReplyTo, value: Value) {
+        match value {
+            Value::Bytes(bytes) if self.0.process.own(to.locale).is_none() => {
+                let sent = self.post_urgently(to.locale, &Packet::ReplyBytes { to, bytes: &bytes });
+                self.check(sent);
+            }
+            value => self.reply(to, value),
         }
     }
 

@@ -9,7 +9,7 @@
 //!  call     kind | answer<<4, handler u16, object u16, locale u16, answer, length u32, argument
 //!  task     kind | answer<<4, handler u16, locale u16, answer, length u32, argument
 //!  control  kind, what u8, length u32, bytes
-//!  answer   nothing  |  reply: locale u16, slot u32  |  event: slot u32, master u16, origin u16        (little endian)
+//!  answer   nothing  |  reply, urgent or not: locale u16, slot u32  |  event: slot u32, master u16, origin u16        (little endian)
 //! ```
 //! An asynchronous add is 25 bytes, a blocking one 23 and its reply 15. Reading checks lengths and kinds; what the fields
 //! name is checked by who follows them.
@@ -65,6 +65,8 @@ pub(crate) struct ReplyTo {
 pub(crate) enum Answer {
     Nothing,
     Reply(ReplyTo),
+    /// Past all lists, as the message came.
+    Urgent(ReplyTo),
     Event(EventId, LocaleId),
 }
 
@@ -93,13 +95,14 @@ impl Answer {
             Answer::Nothing => 0,
             Answer::Reply(_) => 1 << 4,
             Answer::Event(..) => 2 << 4,
+            Answer::Urgent(_) => 3 << 4,
         }
     }
 
     fn write(self, to: &mut Vec<u8>) {
         match self {
             Answer::Nothing => {}
-            Answer::Reply(reply) => reply.write(to),
+            Answer::Reply(reply) | Answer::Urgent(reply) => reply.write(to),
             Answer::Event(event, origin) => (event.slot, event.master.0, origin.0).write(to),
         }
     }
@@ -112,6 +115,7 @@ impl Answer {
                 let (slot, master, origin) = Plain::read(from)?;
                 Some(Answer::Event(EventId { slot, master: LocaleId(master) }, LocaleId(origin)))
             }
+            3 => Some(Answer::Urgent(ReplyTo::read(from)?)),
             _ => None,
         }
     }
@@ -254,7 +258,8 @@ mod tests {
     fn all() -> Vec<Packet<'static>> {
         let (here, event) = (LocaleId(5), EventId { slot: 9, master: LocaleId(2) });
         let reply = ReplyTo { locale: here, slot: 77 };
-        let answers = [Answer::Nothing, Answer::Reply(reply), Answer::Event(event, here)];
+        let answers =
+            [Answer::Nothing, Answer::Reply(reply), Answer::Event(event, here), Answer::Urgent(reply)];
         let address = GlobalAddress::element(3, 1 << 40);
         let mut all: Vec<Packet<'static>> = Vec::new();
         for answer in answers {
@@ -294,7 +299,7 @@ mod tests {
         let all = all();
         let adds =
             all.iter().filter(|packet| matches!(packet, Packet::Word { operation: Operation::Add, .. }));
-        assert!(adds.map(|packet| length(packet.clone())).eq([17, 23, 25]));
+        assert!(adds.map(|packet| length(packet.clone())).eq([17, 23, 25, 23]));
         assert_eq!(length(Packet::Reply { to: ReplyTo { locale: LocaleId(0), slot: 0 }, value: 0 }), 15);
     }
 

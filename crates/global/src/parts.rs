@@ -29,6 +29,19 @@ pub trait Word: Copy + Send + Sync + PartialEq + 'static {
     fn apply(cell: &Self::Cell, operation: Operation, operand: Self, second: Self) -> Self;
     /// Reads a cell.
     fn load(cell: &Self::Cell) -> Self;
+    /// Writes a cell; gives what was there.
+    fn replace(cell: &Self::Cell, value: Self) -> Self {
+        Self::apply(cell, Operation::Write, value, value)
+    }
+    /// Cells with the values that numbers from 0 have.
+    fn cells(count: u32, value: impl Fn(u32) -> Self) -> Vec<Self::Cell> {
+        let cell = |number| {
+            let cell = Self::Cell::default();
+            Self::replace(&cell, value(number));
+            cell
+        };
+        (0..count).map(cell).collect()
+    }
 }
 
 macro_rules! word {

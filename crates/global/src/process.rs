@@ -24,7 +24,8 @@ use crate::task::{Letter, Task};
 pub struct Config {
     /// Locales, and so workers, of this process.
     pub locales: usize,
-    /// Fibers of a locale that may be at work at one time; those that wait for their children do not count.
+    /// Fibers of a locale that may be at work at one time; no task begins beyond that. Those that wait for an event do not
+    /// count; those that wait for other tasks by other means do, so as many of them must not wait for one that has not begun.
     pub fibers_max: usize,
     /// Switches between asking for a fiber's memory and running it; 0: it is not asked for.
     pub prefetch_distance: usize,
@@ -48,7 +49,9 @@ impl Config {
         Config {
             locales,
             fibers_max: 1_024,
-            prefetch_distance: 4,
+            // The thesis has 4. Measured over 500,000 fibers 8 takes 51 to 73 ns a switch, 4 takes 67 to 86, in three runs; over few
+            // fibers they are alike.
+            prefetch_distance: 8,
             direct: true,
             combine: true,
             aggregation: Aggregation::default(),

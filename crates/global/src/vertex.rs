@@ -72,19 +72,11 @@ pub fn run_vertices<P: VertexProgram>(
     let count = graph.vertices();
     let bytes = 2 * size_of::<P::State>() + size_of::<P::Gather>() + 2;
     let _charge = runtime.budget().reserve(bytes as u64 * u64::from(count))?;
-    fn cells<T: Word>(count: u32, value: impl Fn(u32) -> T) -> Vec<T::Cell> {
-        let cell = |vertex| {
-            let cell = T::Cell::default();
-            T::apply(&cell, Operation::Write, value(vertex), value(vertex));
-            cell
-        };
-        (0..count).map(cell).collect()
-    }
     let flags = |on| (0..count).map(|_| AtomicBool::new(on)).collect();
     let run = Arc::new(Run {
-        state: cells(count, &start),
-        before: cells(count, &start),
-        cache: cells(count, |_| program.nothing()),
+        state: P::State::cells(count, &start),
+        before: P::State::cells(count, &start),
+        cache: P::Gather::cells(count, |_| program.nothing()),
         active: [flags(true), flags(false)],
         counts: Default::default(),
         graph: graph.clone(),
@@ -125,7 +117,7 @@ impl<P: VertexProgram> Run<P> {
         if !self.caching || round == 0 {
             let neighbours = self.graph.incoming(vertex);
             self.counts[1].fetch_add(neighbours.len() as u64, Relaxed);
-            P::Gather::apply(cache, Operation::Write, self.program.nothing(), self.program.nothing());
+            P::Gather::replace(cache, self.program.nothing());
             for from in neighbours {
                 // `before` stands still in this phase: what a vertex gathers is of the last round.
                 let given =
@@ -135,7 +127,7 @@ impl<P: VertexProgram> Run<P> {
         }
         let after =
             self.program.apply(vertex, P::State::load(&self.state[vertex as usize]), P::Gather::load(cache));
-        P::State::apply(&self.state[vertex as usize], Operation::Write, after, after);
+        P::State::replace(&self.state[vertex as usize], after);
     }
 
     fn scatter(&self, round: u32, vertex: u32) {
@@ -143,7 +135,7 @@ impl<P: VertexProgram> Run<P> {
             return;
         }
         let after = P::State::load(&self.state[vertex as usize]);
-        let before = P::State::apply(&self.before[vertex as usize], Operation::Write, after, after);
+        let before = P::State::replace(&self.before[vertex as usize], after);
         let Some(change) = self.program.scatter(&self.graph, vertex, before, after) else { return };
         for to in self.graph.out(vertex) {
             if self.caching {

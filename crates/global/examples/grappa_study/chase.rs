@@ -12,11 +12,14 @@ use crate::record::{Record, number, text};
 
 /// 256 MiB of places of four bytes: far beyond the caches.
 const PLACES: u32 = 1 << 26;
-const REFERENCES: u64 = 8_000_000;
+const REFERENCES: u64 = 4_000_000;
 
-/// One cycle through all places: a step by a great odd number, in another order.
+/// One cycle through all places, in an order without a stride: multiplying and shifting are one to one on 26 bits.
 fn cycle() -> Vec<u32> {
-    let scramble = |at: u32| at.wrapping_mul(0x9E37_79B1) & (PLACES - 1);
+    let scramble = |at: u32| {
+        let mixed = at.wrapping_mul(0x9E37_79B1) & (PLACES - 1);
+        (mixed ^ mixed >> 13).wrapping_mul(0x85EB_CA6B) & (PLACES - 1)
+    };
     let mut next = vec![0; PLACES as usize];
     let mut random = Random::new(1);
     let step = (random.bits() as u32 | 1) & (PLACES - 1);

@@ -60,11 +60,12 @@ pub fn study(record: &mut Record) {
 
 pub fn clusters(record: &mut Record) {
     let runtime = Runtime::new(Config::new(2)).expect("a runtime");
-    let (count, width) = (1_000_000, 8);
-    let mut random = Random::new(2);
-    let points: Arc<Vec<f64>> = Arc::new((0..count * width).map(|_| random.below(1 << 20) as f64).collect());
-    for centres in [10, 1_000, 10_000] {
-        let rounds = if centres > 1_000 { 1 } else { 5 };
+    let width = 8;
+    for (centres, count) in [(10, 1_000_000), (1_000, 200_000), (10_000, 20_000)] {
+        let rounds = 3;
+        let mut random = Random::new(2);
+        let points: Arc<Vec<f64>> =
+            Arc::new((0..count * width).map(|_| random.below(1 << 20) as f64).collect());
         let found =
             kmeans(&runtime, Arc::clone(&points), width, &points[..centres * width], rounds).expect("memory");
         let each = f64::from(found.rounds);
