@@ -93,6 +93,7 @@ impl Cache {
         let code = match Code::compile(parts, &self.budget) {
             Ok(code) => Arc::new(code),
             Err(error) => {
+                tracing::warn!(%error, "expressions go on vectorized");
                 self.kept().compiled.failed += 1;
                 return Err(error);
             }

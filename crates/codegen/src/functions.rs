@@ -101,8 +101,7 @@ extern "C" fn date_add_micros(day: i64, micros: i64) -> i64 {
     if day == i64::from(i32::MAX) || day == i64::from(i32::MIN) {
         return NONE;
     }
-    let moved = day.checked_mul(MICROS_PER_DAY).and_then(|start| start.checked_add(micros));
-    match moved.map(|moved| moved.div_euclid(MICROS_PER_DAY)) {
+    match day.checked_add(micros.div_euclid(MICROS_PER_DAY)) {
         Some(day) if (DATE_MIN..=DATE_MAX).contains(&day) => day,
         _ => NONE,
     }

@@ -62,7 +62,7 @@ pub struct Section(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     predicate: Option<Predicate>,
-    program: Option<Program>,
+    program: Option<Arc<Program>>,
     condition: Option<Piece>,
     values: Option<Piece>,
     outputs: Vec<Output>,
@@ -74,12 +74,14 @@ struct Inner {
     by_vectors: AtomicU32,
     refused: AtomicU32,
     compile_nanoseconds: AtomicU64,
+    /// Why there is no code, where there should be.
+    failure: OnceLock<types::Error>,
 }
 
 impl Section {
     /// The values of a program's expressions.
-    pub fn values(program: Program) -> Section {
-        Section::new(None, Some(program), Lanes::Best)
+    pub fn values(program: impl Into<Arc<Program>>) -> Section {
+        Section::new(None, Some(program.into()), Lanes::Best)
     }
     /// The rows for which a condition is TRUE.
     pub fn condition(predicate: Predicate) -> Section {
@@ -87,11 +89,11 @@ impl Section {
     }
     /// The values of a program's expressions for the rows for which a condition is TRUE.
     pub fn both(predicate: Predicate, program: Program) -> Section {
-        Section::new(Some(predicate), Some(program), Lanes::Best)
+        Section::new(Some(predicate), Some(Arc::new(program)), Lanes::Best)
     }
 
     /// As the other constructors, with the rows in flight given.
-    pub fn new(predicate: Option<Predicate>, program: Option<Program>, lanes: Lanes) -> Section {
+    pub fn new(predicate: Option<Predicate>, program: Option<Arc<Program>>, lanes: Lanes) -> Section {
         let condition = predicate.as_ref().map(|p| Piece::of(p.graph(), p.conjuncts().to_vec()));
         let mut outputs = Vec::new();
         let values = program.as_ref().map(|program| {
@@ -122,6 +124,7 @@ impl Section {
             by_vectors: AtomicU32::new(0),
             refused: AtomicU32::new(0),
             compile_nanoseconds: AtomicU64::new(0),
+            failure: OnceLock::new(),
         };
         let gain = inner.pieces().map(|(graph, piece)| piece.gain_of_two(graph)).sum::<Option<i64>>();
         inner.two = match lanes {
@@ -138,11 +141,6 @@ impl Section {
         self.0.worth_compiling()
             && self.0.values.as_ref().is_some_and(plain)
             && !self.0.outputs.iter().any(|output| matches!(output, Output::Vectors(_)))
-    }
-
-    /// The program of the values; `None` for a condition alone.
-    pub fn program(&self) -> Option<&Program> {
-        self.0.program.as_ref()
     }
 
     /// One vector an expression, of all rows. Only for a section without a condition.
@@ -264,6 +262,9 @@ impl Section {
             let milliseconds = inner.compile_nanoseconds.load(Relaxed) as f64 / 1e6;
             told.push_str(&format!("; {bytes} bytes of code, compiled in {milliseconds:.2} ms"));
         }
+        if let Some(error) = inner.failure.get() {
+            told.push_str(&format!("; {error}"));
+        }
         if how.execution == Execution::Auto {
             told.push_str(&format!("; {}", inner.choice.told()));
         }
@@ -274,7 +275,7 @@ impl Section {
 impl Inner {
     fn pieces(&self) -> impl Iterator<Item = (&expr::graph::Graph, &Piece)> {
         let condition = self.predicate.as_ref().map(Predicate::graph).zip(self.condition.as_ref());
-        let values = self.program.as_ref().map(Program::graph).zip(self.values.as_ref());
+        let values = self.program.as_deref().map(Program::graph).zip(self.values.as_ref());
         condition.into_iter().chain(values)
     }
 
@@ -313,7 +314,7 @@ impl Inner {
         let slot = &self.code[usize::from(nullable)];
         let made = slot.get_or_init(|| {
             let condition = self.predicate.as_ref().map(Predicate::graph).zip(self.condition.as_ref());
-            let values = self.program.as_ref().map(Program::graph).zip(self.values.as_ref());
+            let values = self.program.as_deref().map(Program::graph).zip(self.values.as_ref());
             let parts = Parts { condition, values, nullable, two: self.two };
             let mut shape = format!("{nullable} {} {} ", self.two, condition.is_some());
             for (graph, piece) in self.pieces() {
@@ -321,7 +322,7 @@ impl Inner {
                 shape.push('|');
             }
             let started = Instant::now();
-            let code = cache.code(&shape, &parts).ok();
+            let code = cache.code(&shape, &parts).map_err(|error| self.failure.set(error)).ok();
             self.compile_nanoseconds.fetch_add(started.elapsed().as_nanos() as u64, Relaxed);
             code
         });

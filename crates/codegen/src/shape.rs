@@ -87,7 +87,10 @@ impl Piece {
             let (Step::Read(id, _) | Step::Compute(id)) = *step;
             let node = graph.node(id);
             let kinds = std::iter::once(node.ty).chain(node.operands.iter().map(|o| graph.node(*o).ty));
-            if kinds.filter_map(Kind::of).any(|kind| matches!(kind, Kind::Wide | Kind::Single)) {
+            // Quotients of decimals have 128 bits on the way.
+            let quotient = node.ty.is_decimal()
+                && matches!(node.operation, Operation::Arithmetic { op: Arithmetic::Divide, .. });
+            if quotient || kinds.filter_map(Kind::of).any(|kind| matches!(kind, Kind::Wide | Kind::Single)) {
                 return None;
             }
             if matches!(step, Step::Compute(_)) {

@@ -105,6 +105,8 @@ pub struct QueryContext {
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     /// What workers do to each batch of the result.
     pub conform: Option<Arc<Conform>>,
+    /// Where expressions find their code; they are vectorised without.
+    pub code: Option<Arc<codegen::Cache>>,
     /// The session's logs of records of files that cannot be read.
     pub rejects: formats::RejectLogs,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
@@ -146,6 +148,7 @@ impl QueryContext {
             temporary: None,
             materialized: vec![],
             conform: None,
+            code: None,
             rejects: Default::default(),
             filters,
             swapped: Default::default(),
@@ -168,8 +171,25 @@ impl QueryContext {
         context.temporary = self.temporary.clone();
         context.materialized = self.materialized.clone();
         context.conform = self.conform.clone();
+        context.code = self.code.clone();
         context.rejects = self.rejects.clone();
         context
+    }
+
+    /// How expressions are evaluated.
+    pub fn how(&self) -> codegen::How {
+        codegen::How { execution: self.settings.switches.execution, cache: self.code.clone() }
+    }
+
+    /// States in the metrics how a section of a node's pipeline was evaluated.
+    pub(crate) fn state_execution(&self, node: plan::NodeId, section: &codegen::Section) {
+        let how = self.how();
+        if self.settings.analyze
+            && how.execution != codegen::Execution::Vectorized
+            && let Some(told) = section.told(&how)
+        {
+            self.metrics.state(node, "execution", told);
+        }
     }
 
     /// A batch of the result, in its reader's form.

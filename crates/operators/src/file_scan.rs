@@ -125,7 +125,8 @@ impl FileScan {
         }
         for filter in &self.filters {
             let columns = filter.needs.iter().map(|c| rows.fetch(*c)).collect::<Result<Vec<_>>>()?;
-            match filter.predicate.select(&Batch::new(columns, rows.len()))? {
+            let how = work.query.how();
+            match filter.section.select(&Batch::new(columns, rows.len()), expr::Room::UNBOUNDED, &how)? {
                 Selected::All => {}
                 Selected::None => return Ok(Flow::More),
                 Selected::Rows(kept) => rows.keep(kept),

@@ -16,6 +16,7 @@ mod detached;
 mod fetch;
 pub mod file_scan;
 pub mod filter;
+mod filter_project;
 pub mod generate;
 pub mod hash_join;
 pub mod in_place;

@@ -168,6 +168,7 @@ impl PipelineSegment {
         for (at, transform) in self.branch.chain.transforms.iter().enumerate() {
             let own = inclusive[at].saturating_sub(inclusive[at + 1]);
             metrics.add(transform.node(), rows_in[at + 1], 1, own, 0);
+            transform.tell(&self.query);
         }
         let last = inclusive.len() - 1;
         let sink = &self.branch.chain.sink;

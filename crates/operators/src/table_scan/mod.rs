@@ -91,7 +91,7 @@ struct NumberedBlock<'a> {
 pub(crate) struct ScanFilter {
     /// Positions among the fetched columns, in the order of the predicate's inputs.
     pub(crate) needs: Vec<usize>,
-    pub(crate) predicate: Predicate,
+    pub(crate) section: codegen::Section,
     /// May be evaluated on values that no selected row has.
     total: bool,
 }
@@ -244,7 +244,7 @@ impl ScanFilter {
             }
             _ => e,
         });
-        Ok(ScanFilter { predicate: Predicate::compile(&compact)?, total: !filter.may_fail(), needs })
+        Ok(ScanFilter { section: codegen::Section::condition(Predicate::compile(&compact)?), total: !filter.may_fail(), needs })
     }
 }
 
