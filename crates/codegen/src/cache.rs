@@ -37,7 +37,7 @@ pub struct Counts {
     pub functions: u64,
     /// Functions that were found compiled.
     pub found: u64,
-    /// Functions that could not be compiled: their sections went on vectorised.
+    /// Functions that could not be compiled: their computations went on vectorised.
     pub failed: u64,
     /// Nanoseconds spent on compiling.
     pub nanoseconds: u64,
@@ -61,7 +61,8 @@ impl std::fmt::Debug for Cache {
 impl Cache {
     /// An empty cache, whose code is charged to the budget and goes where the budget asks.
     pub fn new(budget: Budget) -> Arc<Cache> {
-        let cache = Arc::new(Cache { budget: budget.clone(), kept: Mutex::default(), compiler: OnceLock::new() });
+        let cache =
+            Arc::new(Cache { budget: budget.clone(), kept: Mutex::default(), compiler: OnceLock::new() });
         let reclaimer: std::sync::Weak<Cache> = Arc::downgrade(&cache);
         budget.add_reclaimer(reclaimer);
         cache
@@ -149,7 +150,8 @@ impl Cache {
 impl Kept {
     /// Takes out the code that has not been asked for the longest.
     fn evict(&mut self) -> Option<Arc<Code>> {
-        let oldest = self.by_shape.iter().min_by_key(|(_, (_, used))| *used).map(|(shape, _)| shape.clone())?;
+        let oldest =
+            self.by_shape.iter().min_by_key(|(_, (_, used))| *used).map(|(shape, _)| shape.clone())?;
         let (code, _) = self.by_shape.remove(&oldest)?;
         self.bytes -= code.bytes;
         Some(code)

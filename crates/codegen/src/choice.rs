@@ -1,4 +1,4 @@
-//! `auto`: which way a section's batches go, from what both ways took.
+//! `auto`: which way a computation's batches go, from what both ways took.
 //!
 //! ```text
 //!  Measuring --enough batches--> Compiling --code is there--> Trying --enough batches--> Code | Vectors
@@ -54,7 +54,7 @@ impl Measured {
     }
 }
 
-/// The state of one section.
+/// The state of one computation.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
     state: AtomicU8,

@@ -5,8 +5,8 @@
 //! plain: no state, no allocation, no panic.
 
 use plan::functions::BITWISE_NOT;
-use types::datetime::{self, DATE_MAX, DATE_MIN, MICROS_PER_DAY, is_infinite};
 use types::Type;
+use types::datetime::{self, DATE_MAX, DATE_MIN, MICROS_PER_DAY, is_infinite};
 
 use crate::kind::Kind;
 
@@ -121,7 +121,9 @@ pub(crate) fn moved(from: Type, by: Type) -> Option<usize> {
     Some(match (from, by) {
         (Type::Date, Type::IntervalYearMonth) => date_add_months as Function as usize,
         (Type::Date, Type::IntervalDayTime) => date_add_micros as Function as usize,
-        (Type::Timestamp | Type::TimestampTz, Type::IntervalDayTime) => moment_add_micros as Function as usize,
+        (Type::Timestamp | Type::TimestampTz, Type::IntervalDayTime) => {
+            moment_add_micros as Function as usize
+        }
         _ => return None,
     })
 }

@@ -55,7 +55,9 @@ pub(crate) fn compiles(graph: &Graph, id: NodeId) -> bool {
     match &node.operation {
         Operation::Input(_) => false,
         Operation::Literal(value) => literal_fits(kind, value),
-        Operation::Compare(_) | Operation::NotDistinct { .. } => kinds.len() == 2 && alike && !has_null_type(graph, node),
+        Operation::Compare(_) | Operation::NotDistinct { .. } => {
+            kinds.len() == 2 && alike && !has_null_type(graph, node)
+        }
         Operation::And | Operation::Or | Operation::Not | Operation::IsBoolean { .. } => {
             kinds.iter().all(|kind| *kind == Kind::Bool)
         }
@@ -65,7 +67,9 @@ pub(crate) fn compiles(graph: &Graph, id: NodeId) -> bool {
             _ => false,
         },
         Operation::Negate | Operation::Function(Function::Absolute) => {
-            kinds.first() == Some(&kind) && kind != Kind::Bool && !matches!(node.ty, Type::Interval | Type::Uuid)
+            kinds.first() == Some(&kind)
+                && kind != Kind::Bool
+                && !matches!(node.ty, Type::Interval | Type::Uuid)
         }
         Operation::Cast { lenient } => !lenient && operand(0).is_some_and(|from| cast(from, node.ty)),
         Operation::Case => node
@@ -112,19 +116,25 @@ fn arithmetic(op: Arithmetic, ty: Type, a: Type, b: Type) -> bool {
         return ty.is_integer() && (whole || wide && matches!(op, Arithmetic::Add | Arithmetic::Subtract));
     }
     match ty {
-        Type::Decimal { scale, .. } if (a.is_decimal() || a.is_integer()) && (b.is_decimal() || b.is_integer()) => {
+        Type::Decimal { scale, .. }
+            if (a.is_decimal() || a.is_integer()) && (b.is_decimal() || b.is_integer()) =>
+        {
             let aligned = a.scale() == scale && b.scale() == scale;
             match op {
                 Arithmetic::Add | Arithmetic::Subtract => aligned,
                 Arithmetic::Multiply => a.scale() + b.scale() == scale,
-                Arithmetic::Modulo => aligned && kinds == (Some(Kind::Whole), Some(Kind::Whole), Some(Kind::Whole)),
+                Arithmetic::Modulo => {
+                    aligned && kinds == (Some(Kind::Whole), Some(Kind::Whole), Some(Kind::Whole))
+                }
                 // Rounded to the result's scale: a call.
                 Arithmetic::Divide => true,
             }
         }
         Type::Double => a == Type::Double && b == Type::Double,
         Type::Real => a == Type::Real && b == Type::Real && op != Arithmetic::Modulo,
-        Type::Date => a == Type::Date && b == Type::BigInt && matches!(op, Arithmetic::Add | Arithmetic::Subtract),
+        Type::Date => {
+            a == Type::Date && b == Type::BigInt && matches!(op, Arithmetic::Add | Arithmetic::Subtract)
+        }
         Type::BigInt => a == Type::Date && b == Type::Date && op == Arithmetic::Subtract,
         _ => false,
     }

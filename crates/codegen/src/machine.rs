@@ -115,7 +115,8 @@ fn compile(parts: &Parts<'_>, budget: &Budget) -> Result<Code> {
     ] {
         flags.set(name, value).map_err(failed)?;
     }
-    let isa = cranelift_native::builder().map_err(failed)?.finish(settings::Flags::new(flags)).map_err(failed)?;
+    let isa =
+        cranelift_native::builder().map_err(failed)?.finish(settings::Flags::new(flags)).map_err(failed)?;
     let mut module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
     let mut context = module.make_context();
     for _ in 0..4 {

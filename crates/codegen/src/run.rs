@@ -103,7 +103,13 @@ fn packed(bytes: &[u8], rows: usize) -> BooleanBuffer {
 
 /// Runs the code over flat vectors of `rows` rows, whose types are those that the code was made for; `None` where it
 /// does not vouch for them. `types` are the results'.
-pub(crate) fn run(code: &Code, columns: &[Vector], types: &[Type], rows: usize, selects: bool) -> Option<Ran> {
+pub(crate) fn run(
+    code: &Code,
+    columns: &[Vector],
+    types: &[Type],
+    rows: usize,
+    selects: bool,
+) -> Option<Ran> {
     let mut bits: Vec<Vec<u64>> = Vec::new();
     let mut entries = Vec::with_capacity(columns.len());
     for column in columns {

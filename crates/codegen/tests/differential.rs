@@ -5,7 +5,7 @@
 #[path = "../../expr/tests/drawn/mod.rs"]
 mod drawn;
 
-use codegen::{Cache, Execution, How, Lanes, Section};
+use codegen::{Cache, Computation, Execution, How, Lanes};
 use drawn::{Draw, Generator, TYPES, column, dec, identical};
 use expr::{Predicate, Program, Room, Selected};
 use memory::Budget;
@@ -28,8 +28,8 @@ fn rounds(of: u64) -> u64 {
     asked.map_or(of, |rounds| rounds * of / 12_000)
 }
 
-fn values(section: &Section, batch: &Batch, how: &How) -> Result<Vec<Vector>> {
-    section.evaluate(batch, Room::UNBOUNDED, how)
+fn values(computation: &Computation, batch: &Batch, how: &How) -> Result<Vec<Vector>> {
+    computation.evaluate(batch, Room::UNBOUNDED, how)
 }
 
 /// Both are the same values, or the same kind of error.
@@ -51,8 +51,8 @@ fn agree(got: &Result<Vec<Vector>>, expected: &Result<Vec<Vector>>, rows: usize,
 }
 
 /// How often code answered in these many words: "12 batches compiled, ...".
-fn by_code(section: &Section, how: &How) -> u64 {
-    section.told(how).and_then(|told| told.split(' ').next()?.parse().ok()).unwrap_or(0)
+fn by_code(computation: &Computation, how: &How) -> u64 {
+    computation.told(how).and_then(|told| told.split(' ').next()?.parse().ok()).unwrap_or(0)
 }
 
 #[test]
@@ -68,17 +68,23 @@ fn random_expressions() {
         let mut generator = Generator { r, columns, wild, library: true };
         let ty = TYPES[seed as usize % TYPES.len()];
         let depth = 1 + generator.r.below(4);
-        let expressions: Vec<Expr> = (0..1 + generator.r.below(3)).map(|_| generator.expression(ty, depth)).collect();
+        let expressions: Vec<Expr> =
+            (0..1 + generator.r.below(3)).map(|_| generator.expression(ty, depth)).collect();
         let expected = Program::compile(&expressions).unwrap().evaluate(&batch);
         errors += u64::from(expected.is_err());
         for lanes in [Lanes::One, Lanes::Two] {
             let how = compiled();
-            let section = Section::new(None, Some(Program::compile(&expressions).unwrap().into()), lanes);
-            let got = values(&section, &batch, &how);
+            let computation =
+                Computation::new(None, Some(Program::compile(&expressions).unwrap().into()), lanes);
+            let got = values(&computation, &batch, &how);
             agree(&got, &expected, rows, &(seed, lanes, &expressions));
-            let told = section.told(&how);
-            assert_eq!(how.cache.as_ref().unwrap().counts().failed, 0, "seed {seed} {told:?} {expressions:?}");
-            answered += by_code(&section, &how);
+            let told = computation.told(&how);
+            assert_eq!(
+                how.cache.as_ref().unwrap().counts().failed,
+                0,
+                "seed {seed} {told:?} {expressions:?}"
+            );
+            answered += by_code(&computation, &how);
         }
     }
     // The generator must keep reaching both.
@@ -105,14 +111,14 @@ fn random_conditions_with_values() {
         let vectorized = How { execution: Execution::Vectorized, cache: None };
         for lanes in [Lanes::One, Lanes::Two] {
             let how = compiled();
-            let alone = Section::new(Some(predicate()), None, lanes);
+            let alone = Computation::new(Some(predicate()), None, lanes);
             let selected = alone.select(&batch, Room::UNBOUNDED, &how);
             match (selected, predicate().select(&batch)) {
                 (Ok(got), Ok(expected)) => assert_eq!(got, expected, "seed {seed} {condition:?}"),
                 (Err(got), Err(expected)) => assert_eq!(got.state(), expected.state()),
                 (got, expected) => panic!("seed {seed}: {got:?}, not {expected:?}\n{condition:?}"),
             }
-            let both = Section::new(Some(predicate()), Some(program()), lanes);
+            let both = Computation::new(Some(predicate()), Some(program()), lanes);
             let expected = both.pass(&batch, Room::UNBOUNDED, &vectorized);
             if both.fuses() {
                 let got = both.pass(&batch, Room::UNBOUNDED, &how);
@@ -139,7 +145,8 @@ fn arithmetic(op: Arithmetic, left: Expr, right: Expr, ty: Type) -> Expr {
 fn every_pair_of_eight_bits() {
     let ty = Type::TinyInt;
     let (a, b) = (|| Expr::input(0, ty), || Expr::input(1, ty));
-    let absolute = |of: Expr| Expr::new(ExprKind::Function { function: Function::Absolute, arguments: vec![of] }, ty);
+    let absolute =
+        |of: Expr| Expr::new(ExprKind::Function { function: Function::Absolute, arguments: vec![of] }, ty);
     let guarded = Expr::new(
         ExprKind::Case {
             branches: vec![(
@@ -160,7 +167,9 @@ fn every_pair_of_eight_bits() {
         a().cast(dec(3, 1)),
         arithmetic(Arithmetic::Add, arithmetic(Arithmetic::Multiply, a(), a(), ty), b(), ty),
     ];
-    for op in [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply, Arithmetic::Divide, Arithmetic::Modulo] {
+    for op in
+        [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply, Arithmetic::Divide, Arithmetic::Modulo]
+    {
         all.push(arithmetic(op, a(), b(), ty));
     }
     let how = compiled();
@@ -168,17 +177,18 @@ fn every_pair_of_eight_bits() {
     let (mut faults, mut answered) = (0, 0);
     for (at, expression) in all.iter().enumerate() {
         let program = || std::sync::Arc::new(Program::compile(std::slice::from_ref(expression)).unwrap());
-        let section = Section::new(None, Some(program()), if at % 2 == 0 { Lanes::One } else { Lanes::Two });
+        let computation =
+            Computation::new(None, Some(program()), if at % 2 == 0 { Lanes::One } else { Lanes::Two });
         for x in i16::from(i8::MIN)..=i16::from(i8::MAX) {
             for y in i16::from(i8::MIN)..=i16::from(i8::MAX) {
                 let column = |v: i16| Vector::from_values(ty, &[Value::I16(v), Value::I16(v)]);
                 let batch = Batch::new(vec![column(x), column(y)], 2);
-                let expected = values(&section, &batch, &vectorized);
+                let expected = values(&computation, &batch, &vectorized);
                 faults += u64::from(expected.is_err());
-                agree(&values(&section, &batch, &how), &expected, 2, &(x, y, expression));
+                agree(&values(&computation, &batch, &how), &expected, 2, &(x, y, expression));
             }
         }
-        answered += by_code(&section, &how);
+        answered += by_code(&computation, &how);
     }
     // Code answers wherever there is no error.
     assert_eq!(answered + faults, 65_536 * all.len() as u64);
@@ -192,19 +202,24 @@ fn code_is_found_again_and_goes_when_asked() {
     let cache = how.cache.as_ref().unwrap();
     let batch = Batch::new(vec![Vector::from_i64(Type::BigInt, vec![1, 2, 3])], 3);
     let expression = |by: i64| {
-        arithmetic(Arithmetic::Add, Expr::input(0, Type::BigInt), Expr::literal(Value::I64(by), Type::BigInt), Type::BigInt)
+        arithmetic(
+            Arithmetic::Add,
+            Expr::input(0, Type::BigInt),
+            Expr::literal(Value::I64(by), Type::BigInt),
+            Type::BigInt,
+        )
     };
-    let section = |by: i64| Section::values(Program::compile(&[expression(by)]).unwrap());
+    let computation = |by: i64| Computation::values(Program::compile(&[expression(by)]).unwrap());
     let before = budget.used();
     for by in [1, 1, 2, 1] {
-        let got = values(&section(by), &batch, &how).unwrap();
+        let got = values(&computation(by), &batch, &how).unwrap();
         assert_eq!(got[0].value(2), Value::I64(3 + by));
     }
     assert_eq!((cache.counts().functions, cache.counts().found), (2, 2));
     assert!(budget.used() >= before + 2 * 4096, "code is charged");
     memory::Reclaimer::reclaim(&**cache, u64::MAX);
     assert_eq!(budget.used(), before, "and given back");
-    values(&section(2), &batch, &how).unwrap();
+    values(&computation(2), &batch, &how).unwrap();
     assert_eq!(cache.counts().functions, 3);
 }
 
@@ -212,11 +227,11 @@ fn code_is_found_again_and_goes_when_asked() {
 fn without_room_for_code_vectors_answer() {
     let how = How { execution: Execution::Compiled, cache: Some(Cache::new(Budget::new(100))) };
     let expression = Expr::new(ExprKind::Negate(Box::new(Expr::input(0, Type::BigInt))), Type::BigInt);
-    let section = Section::values(Program::compile(&[expression]).unwrap());
+    let computation = Computation::values(Program::compile(&[expression]).unwrap());
     let batch = Batch::new(vec![Vector::from_i64(Type::BigInt, vec![1, 2])], 2);
-    assert_eq!(values(&section, &batch, &how).unwrap()[0].value(1), Value::I64(-2));
+    assert_eq!(values(&computation, &batch, &how).unwrap()[0].value(1), Value::I64(-2));
     assert_eq!(how.cache.as_ref().unwrap().counts().failed, 1);
-    assert_eq!(by_code(&section, &how), 0);
+    assert_eq!(by_code(&computation, &how), 0);
 }
 
 #[test]
@@ -224,22 +239,31 @@ fn auto_compiles_after_some_batches() {
     let how = How { execution: Execution::Auto, cache: Some(Cache::new(Budget::new(1 << 30))) };
     let x = || Expr::input(0, Type::Double);
     let polynomial = (0..12).fold(x(), |sum, _| {
-        arithmetic(Arithmetic::Add, arithmetic(Arithmetic::Multiply, sum, x(), Type::Double), x(), Type::Double)
+        arithmetic(
+            Arithmetic::Add,
+            arithmetic(Arithmetic::Multiply, sum, x(), Type::Double),
+            x(),
+            Type::Double,
+        )
     });
-    let section = Section::values(Program::compile(&[polynomial]).unwrap());
+    let computation = Computation::values(Program::compile(&[polynomial]).unwrap());
     let numbers: Vec<Value> = (0..2000).map(|at| Value::F64(f64::from(at) / 2000.0 + 0.1)).collect();
     let batch = Batch::new(vec![Vector::from_values(Type::Double, &numbers)], numbers.len());
-    let first = values(&section, &batch, &how).unwrap();
-    assert_eq!(by_code(&section, &how), 0, "vectorised first");
+    let first = values(&computation, &batch, &how).unwrap();
+    assert_eq!(by_code(&computation, &how), 0, "vectorised first");
     // A loaded machine takes its time to compile; the wait is for that alone.
     let patience = std::time::Instant::now();
-    while by_code(&section, &how) == 0 && patience.elapsed().as_secs() < 60 {
-        let again = values(&section, &batch, &how).unwrap();
+    while by_code(&computation, &how) == 0 && patience.elapsed().as_secs() < 60 {
+        let again = values(&computation, &batch, &how).unwrap();
         assert!((0..2000).all(|row| identical(&again[0].value(row), &first[0].value(row))));
     }
-    assert!(by_code(&section, &how) > 0, "{:?}", section.told(&how));
+    assert!(by_code(&computation, &how) > 0, "{:?}", computation.told(&how));
     assert!(matches!(
-        Section::condition(Predicate::compile(&Expr::boolean(true)).unwrap()).select(&batch, Room::UNBOUNDED, &how),
+        Computation::condition(Predicate::compile(&Expr::boolean(true)).unwrap()).select(
+            &batch,
+            Room::UNBOUNDED,
+            &how
+        ),
         Ok(Selected::All)
     ));
 }

@@ -181,14 +181,20 @@ impl QueryContext {
         codegen::How { execution: self.settings.switches.execution, cache: self.code.clone() }
     }
 
-    /// States in the metrics how a section of a node's pipeline was evaluated.
-    pub(crate) fn state_execution(&self, node: plan::NodeId, section: &codegen::Section) {
+    /// States in the metrics how a node's computations were evaluated.
+    pub(crate) fn state_execution<'s>(
+        &self,
+        node: plan::NodeId,
+        computations: impl IntoIterator<Item = &'s codegen::Computation>,
+    ) {
         let how = self.how();
-        if self.settings.analyze
-            && how.execution != codegen::Execution::Vectorized
-            && let Some(told) = section.told(&how)
-        {
-            self.metrics.state(node, "execution", told);
+        if !self.settings.analyze || how.execution == codegen::Execution::Vectorized {
+            return;
+        }
+        let told: Vec<String> =
+            computations.into_iter().filter_map(|computation| computation.told(&how)).collect();
+        if !told.is_empty() {
+            self.metrics.state(node, "execution", told.join("; and "));
         }
     }
 

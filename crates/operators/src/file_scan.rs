@@ -126,7 +126,7 @@ impl FileScan {
         for filter in &self.filters {
             let columns = filter.needs.iter().map(|c| rows.fetch(*c)).collect::<Result<Vec<_>>>()?;
             let how = work.query.how();
-            match filter.section.select(&Batch::new(columns, rows.len()), expr::Room::UNBOUNDED, &how)? {
+            match filter.computation.select(&Batch::new(columns, rows.len()), expr::Room::UNBOUNDED, &how)? {
                 Selected::All => {}
                 Selected::None => return Ok(Flow::More),
                 Selected::Rows(kept) => rows.keep(kept),
@@ -224,6 +224,9 @@ impl Source for FileScan {
         self.prune(query)?;
         let units = self.reader.units()?;
         Ok(*self.units.get_or_init(|| units))
+    }
+    fn tell(&self, query: &QueryContext) {
+        query.state_execution(self.node, self.filters.iter().map(|filter| &filter.computation));
     }
     fn local(&self) -> Local {
         Box::new(ScanLocal::default())

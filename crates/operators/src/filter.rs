@@ -1,6 +1,6 @@
 //! Filter: rows for which a predicate is TRUE.
 
-use codegen::Section;
+use codegen::Computation;
 use plan::{Expr, NodeId};
 use types::Result;
 use vector::Batch;
@@ -11,13 +11,13 @@ use crate::pipeline::{Flow, Local, Push, Transform, Work};
 /// The transform that passes the rows for which its predicate is TRUE.
 pub struct Filter {
     node: NodeId,
-    section: Section,
+    computation: Computation,
 }
 
 impl Filter {
     /// Compiles the predicate over the input's columns.
     pub fn new(node: NodeId, predicate: &Expr) -> Result<Self> {
-        Ok(Filter { node, section: Section::condition(expr::Predicate::compile(predicate)?) })
+        Ok(Filter { node, computation: Computation::condition(expr::Predicate::compile(predicate)?) })
     }
 }
 
@@ -33,7 +33,7 @@ impl Transform for Filter {
         push: &mut Push<'_>,
     ) -> Result<Flow> {
         let how = work.query.how();
-        let select = |batch: &Batch, room: expr::Room<'_>| self.section.select(batch, room, &how);
+        let select = |batch: &Batch, room: expr::Room<'_>| self.computation.select(batch, room, &how);
         work.within_room(&select, batch, &mut |batch, selected| match selected {
             expr::Selected::All => push(batch),
             expr::Selected::None => Ok(Flow::More),
@@ -41,6 +41,6 @@ impl Transform for Filter {
         })
     }
     fn tell(&self, query: &QueryContext) {
-        query.state_execution(self.node, &self.section);
+        query.state_execution(self.node, [&self.computation]);
     }
 }

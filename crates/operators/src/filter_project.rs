@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use codegen::{Execution, Section};
+use codegen::{Computation, Execution};
 use plan::{Expr, NodeId};
 use types::Result;
 use vector::Batch;
@@ -15,7 +15,7 @@ use crate::pipeline::{Flow, Local, Push, Transform, Work};
 pub struct FilterProject {
     filter: NodeId,
     project: NodeId,
-    section: Section,
+    computation: Computation,
     /// Rows that passed and were not yet told of as the filter's.
     passed: AtomicU64,
 }
@@ -30,10 +30,10 @@ impl FilterProject {
         if query.settings.switches.execution == Execution::Vectorized || query.code.is_none() {
             return Ok(None);
         }
-        let section =
-            Section::both(expr::Predicate::compile(predicate)?, expr::Program::compile(expressions)?);
-        let fused = FilterProject { filter, project, section, passed: AtomicU64::new(0) };
-        Ok(fused.section.fuses().then_some(fused))
+        let computation =
+            Computation::both(expr::Predicate::compile(predicate)?, expr::Program::compile(expressions)?);
+        let fused = FilterProject { filter, project, computation, passed: AtomicU64::new(0) };
+        Ok(fused.computation.fuses().then_some(fused))
     }
 }
 
@@ -49,7 +49,7 @@ impl Transform for FilterProject {
         push: &mut Push<'_>,
     ) -> Result<Flow> {
         let how = work.query.how();
-        let pass = |batch: &Batch, room: expr::Room<'_>| self.section.pass(batch, room, &how);
+        let pass = |batch: &Batch, room: expr::Room<'_>| self.computation.pass(batch, room, &how);
         work.within_room(&pass, batch, &mut |_, passed| {
             if passed.rows == 0 {
                 return Ok(Flow::More);
@@ -61,6 +61,6 @@ impl Transform for FilterProject {
     fn tell(&self, query: &QueryContext) {
         let rows = self.passed.swap(0, Relaxed);
         query.metrics.add(self.filter, rows, 1, 0, 0);
-        query.state_execution(self.project, &self.section);
+        query.state_execution(self.project, [&self.computation]);
     }
 }

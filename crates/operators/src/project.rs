@@ -1,6 +1,6 @@
 //! Project: new columns computed from a batch.
 
-use codegen::Section;
+use codegen::Computation;
 use plan::{Expr, ExprKind, NodeId};
 use types::Result;
 use vector::Batch;
@@ -11,7 +11,7 @@ use crate::pipeline::{Flow, Local, Push, Transform, Work};
 /// The transform that computes new columns and drops the others.
 pub struct Project {
     node: NodeId,
-    section: Section,
+    computation: Computation,
     /// Only columns, so nothing is computed and batches of any size are welcome.
     positions: Option<Vec<usize>>,
 }
@@ -20,7 +20,11 @@ impl Project {
     /// Compiles the expressions; if all are plain columns, batches pass without computation.
     pub fn new(node: NodeId, expressions: &[Expr]) -> Result<Self> {
         let positions = positions(expressions);
-        Ok(Project { node, section: Section::values(expr::Program::compile(expressions)?), positions })
+        Ok(Project {
+            node,
+            computation: Computation::values(expr::Program::compile(expressions)?),
+            positions,
+        })
     }
 }
 
@@ -44,7 +48,8 @@ impl Transform for Project {
             Some(positions) => push(batch.select(positions)),
             None => {
                 let how = work.query.how();
-                let values = |batch: &Batch, room: expr::Room<'_>| self.section.evaluate(batch, room, &how);
+                let values =
+                    |batch: &Batch, room: expr::Room<'_>| self.computation.evaluate(batch, room, &how);
                 work.within_room(&values, batch, &mut |batch, values| {
                     let rows = batch.rows;
                     push(Batch::new(values, rows))
@@ -56,6 +61,6 @@ impl Transform for Project {
         self.positions.is_none()
     }
     fn tell(&self, query: &QueryContext) {
-        query.state_execution(self.node, &self.section);
+        query.state_execution(self.node, [&self.computation]);
     }
 }

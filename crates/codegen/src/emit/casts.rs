@@ -68,7 +68,8 @@ impl Emitter<'_, '_> {
             let product = match wide {
                 true => self.builder.ins().imul(value, factor),
                 false => {
-                    let [product] = self.each_lane(&[value, factor], |e, lane| [e.builder.ins().imul(lane[0], lane[1])]);
+                    let [product] =
+                        self.each_lane(&[value, factor], |e, lane| [e.builder.ins().imul(lane[0], lane[1])]);
                     product
                 }
             };
@@ -119,7 +120,9 @@ impl Emitter<'_, '_> {
 
     /// Exact below 2^53, and one division rounds once.
     fn exact_to_double(&mut self, from: Type, value: ir::Value) -> (ir::Value, Option<Mask>) {
-        let fits = from.integer_range().is_some_and(|(low, high)| low >= -EXACT_IN_DOUBLE && high <= EXACT_IN_DOUBLE);
+        let fits = from
+            .integer_range()
+            .is_some_and(|(low, high)| low >= -EXACT_IN_DOUBLE && high <= EXACT_IN_DOUBLE);
         let plain = fits || from.scale() == 0;
         let own = if plain { None } else { self.outside(value, 1 - EXACT_IN_DOUBLE, EXACT_IN_DOUBLE - 1) };
         let [double] = self.each_lane(&[value], |e, lane| [e.builder.ins().fcvt_from_sint(ct::F64, lane[0])]);
@@ -142,7 +145,8 @@ impl Emitter<'_, '_> {
         let below = self.compare_double(FloatCC::UnorderedOrLessThan, rounded, low);
         let above = self.compare_double(FloatCC::GreaterThanOrEqual, rounded, high);
         let own = self.or(below, above);
-        let [whole] = self.each_lane(&[rounded], |e, lane| [e.builder.ins().fcvt_to_sint_sat(ct::I64, lane[0])]);
+        let [whole] =
+            self.each_lane(&[rounded], |e, lane| [e.builder.ins().fcvt_to_sint_sat(ct::I64, lane[0])]);
         (whole, Some(own))
     }
 

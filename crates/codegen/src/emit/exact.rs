@@ -50,7 +50,13 @@ impl Emitter<'_, '_> {
     }
 
     /// `+ - *` of 64 bits, and where it overflowed if that is asked for.
-    fn whole_result(&mut self, op: Arithmetic, a: ir::Value, b: ir::Value, checked: bool) -> (ir::Value, Option<Mask>) {
+    fn whole_result(
+        &mut self,
+        op: Arithmetic,
+        a: ir::Value,
+        b: ir::Value,
+        checked: bool,
+    ) -> (ir::Value, Option<Mask>) {
         match op {
             Arithmetic::Add | Arithmetic::Subtract => {
                 let (value, overflow) = self.sum(a, b, op == Arithmetic::Subtract);
@@ -169,7 +175,8 @@ impl Emitter<'_, '_> {
         let (a, b) = (of.cells[0].value, of.cells[1].value);
         let (value, own) = match op {
             Arithmetic::Divide => {
-                let shift = i64::from(scale) - i64::from(of.operand_ty(0).scale()) + i64::from(of.operand_ty(1).scale());
+                let shift = i64::from(scale) - i64::from(of.operand_ty(0).scale())
+                    + i64::from(of.operand_ty(1).scale());
                 let (quotient, fault) = self.wide_call(functions::decimal_quotient(), a, b, Some(shift));
                 (quotient, Some(fault))
             }
@@ -223,9 +230,16 @@ impl Emitter<'_, '_> {
     }
 
     /// A call that takes two 128-bit numbers and gives one, and whether it is at fault.
-    fn wide_call(&mut self, address: usize, a: ir::Value, b: ir::Value, shift: Option<i64>) -> (ir::Value, Mask) {
+    fn wide_call(
+        &mut self,
+        address: usize,
+        a: ir::Value,
+        b: ir::Value,
+        shift: Option<i64>,
+    ) -> (ir::Value, Mask) {
         let (a, b) = (self.widened(a), self.widened(b));
-        let slot = self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 16, 3));
+        let slot =
+            self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 16, 3));
         let out = self.builder.ins().stack_addr(ct::I64, slot, 0);
         let ((a_low, a_high), (b_low, b_high)) = (self.builder.ins().isplit(a), self.builder.ins().isplit(b));
         let mut arguments = vec![a_low, a_high, b_low, b_high];

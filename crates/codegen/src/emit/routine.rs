@@ -1,4 +1,4 @@
-//! One function of a section of a pipeline: the loop that finds the rows that pass, and the loop that computes their
+//! One function of a computation of a pipeline: the loop that finds the rows that pass, and the loop that computes their
 //! values.
 //!
 //! ```text
@@ -164,7 +164,13 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn condition_loop(&mut self, graph: &Graph, piece: &Piece, parts: &Parts<'_>, frame: &Frame) -> Result<()> {
+    fn condition_loop(
+        &mut self,
+        graph: &Graph,
+        piece: &Piece,
+        parts: &Parts<'_>,
+        frame: &Frame,
+    ) -> Result<()> {
         let places = &frame.columns[..piece.slots.len()];
         self.repeat(frame.rows, |e, row| {
             let first = e.within(row, frame.rows);

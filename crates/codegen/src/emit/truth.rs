@@ -128,7 +128,8 @@ impl Emitter<'_, '_> {
             let node = of.graph.node(operands[*at]);
             (node.fails, node.cost)
         });
-        let (mut settled, mut unknown, mut fault): (Option<Mask>, Option<Mask>, Option<Mask>) = (None, None, None);
+        let (mut settled, mut unknown, mut fault): (Option<Mask>, Option<Mask>, Option<Mask>) =
+            (None, None, None);
         for at in order {
             let cell = of.cells[at];
             let open = self.unless(cell.fault, settled);

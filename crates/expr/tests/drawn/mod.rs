@@ -315,8 +315,8 @@ impl Generator {
     /// A call of a function of doubles or bits.
     fn call(&mut self, ty: Type, d: usize) -> Option<Expr> {
         const OF_ONE: [&str; 22] = [
-            "sqrt", "exp", "ln", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-            "asinh", "acosh", "atanh", "cbrt", "floor", "ceil", "degrees", "radians",
+            "sqrt", "exp", "ln", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+            "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt", "floor", "ceil", "degrees", "radians",
         ];
         let (name, arguments) = match ty {
             Type::Double if self.r.chance(70) => (self.r.one_of(&OF_ONE), vec![self.expression(ty, d)]),

@@ -76,7 +76,7 @@ pub struct Descriptor {
     pub(super) node: NodeId,
     pub(super) program: Arc<Program>,
     /// The same, as code or vectors.
-    pub(super) section: codegen::Section,
+    pub(super) computation: codegen::Computation,
     /// Positions of the group expressions among the program's results.
     pub(super) groups: Vec<usize>,
     pub(super) arguments: Vec<ArgumentInput>,

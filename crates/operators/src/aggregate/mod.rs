@@ -94,7 +94,7 @@ impl Aggregate {
         let program = Arc::new(Program::compile(&calls.expressions)?);
         let descriptor = Descriptor {
             node: plan.id,
-            section: codegen::Section::values(program.clone()),
+            computation: codegen::Computation::values(program.clone()),
             program,
             groups: calls.groups,
             arguments: calls.arguments,

@@ -153,6 +153,8 @@ pub trait Source: Send + Sync {
     fn finished(&self) {}
     /// Adds the memory that it only reads from now on.
     fn add_memory(&self, _bytes: &mut memory::Bytes) {}
+    /// A work order has ended: what the source counts besides rows and time goes to the query's metrics.
+    fn tell(&self, _query: &QueryContext) {}
     /// Its rows are what an operator before it put out, written down in between.
     fn is_transfer(&self) -> bool {
         false

@@ -393,7 +393,11 @@ impl TableScan {
             let columns =
                 filter.needs.iter().map(|c| self.fetch(place, *c, &survivors, &mut fetched)).collect();
             let how = work.query.how();
-            match filter.section.select(&Batch::new(columns, survivors.len()), expr::Room::UNBOUNDED, &how)? {
+            match filter.computation.select(
+                &Batch::new(columns, survivors.len()),
+                expr::Room::UNBOUNDED,
+                &how,
+            )? {
                 Selected::All => {}
                 Selected::None => return Ok(Flow::More),
                 Selected::Rows(kept) => survivors.keep(&kept, &mut fetched),
@@ -458,7 +462,7 @@ fn accepted(filter: &super::ScanFilter, values: &Arc<Vector>) -> Result<Vec<bool
     let distinct = values.len();
     let how = codegen::How { execution: codegen::Execution::Vectorized, cache: None };
     let values = Batch::new(vec![(**values).clone()], distinct);
-    let selected = filter.section.select(&values, expr::Room::UNBOUNDED, &how)?;
+    let selected = filter.computation.select(&values, expr::Room::UNBOUNDED, &how)?;
     let mut accept = vec![matches!(selected, Selected::All); distinct];
     if let Selected::Rows(rows) = selected {
         for row in rows {

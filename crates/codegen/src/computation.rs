@@ -1,7 +1,7 @@
-//! A section of a pipeline: a condition, values of the rows that pass, or both, evaluated by vectors or by code.
+//! A computation of a pipeline: a condition, values of the rows that pass, or both, evaluated by vectors or by code.
 //!
 //! Whatever code cannot vouch for, a batch with a row at fault above all, goes to the vectorised evaluator, whose answer
-//! and errors count. So a section has one meaning, and how it is evaluated is only a matter of speed.
+//! and errors count. So a computation has one meaning, and how it is evaluated is only a matter of speed.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -24,7 +24,7 @@ use crate::shape::{Piece, Source, Step};
 /// Nodes that one function is made of, at most: compiling takes longer than its size tells.
 const NODES_MAX: usize = 1500;
 
-/// How a query evaluates its sections.
+/// How a query evaluates its computations.
 #[derive(Clone, Debug)]
 pub struct How {
     /// The switch.
@@ -44,7 +44,7 @@ pub enum Lanes {
     Two,
 }
 
-/// Where a value of the section comes from.
+/// Where a value of the computation comes from.
 #[derive(Clone, Debug)]
 enum Output {
     /// A column of the batch, or a literal: nothing is computed.
@@ -57,7 +57,7 @@ enum Output {
 
 /// A condition and values over the columns of a batch. Immutable but for its measurements: any worker may use it.
 #[derive(Clone, Debug)]
-pub struct Section(Arc<Inner>);
+pub struct Computation(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -67,6 +67,8 @@ struct Inner {
     values: Option<Piece>,
     outputs: Vec<Output>,
     two: bool,
+    /// There is something to compile, and nothing stands against it.
+    compiles: bool,
     /// The code for columns without NULLs, and for all.
     code: [OnceLock<Option<Arc<Code>>>; 2],
     choice: Choice,
@@ -78,22 +80,22 @@ struct Inner {
     failure: OnceLock<types::Error>,
 }
 
-impl Section {
+impl Computation {
     /// The values of a program's expressions.
-    pub fn values(program: impl Into<Arc<Program>>) -> Section {
-        Section::new(None, Some(program.into()), Lanes::Best)
+    pub fn values(program: impl Into<Arc<Program>>) -> Computation {
+        Computation::new(None, Some(program.into()), Lanes::Best)
     }
     /// The rows for which a condition is TRUE.
-    pub fn condition(predicate: Predicate) -> Section {
-        Section::new(Some(predicate), None, Lanes::Best)
+    pub fn condition(predicate: Predicate) -> Computation {
+        Computation::new(Some(predicate), None, Lanes::Best)
     }
     /// The values of a program's expressions for the rows for which a condition is TRUE.
-    pub fn both(predicate: Predicate, program: Program) -> Section {
-        Section::new(Some(predicate), Some(Arc::new(program)), Lanes::Best)
+    pub fn both(predicate: Predicate, program: Program) -> Computation {
+        Computation::new(Some(predicate), Some(Arc::new(program)), Lanes::Best)
     }
 
     /// As the other constructors, with the rows in flight given.
-    pub fn new(predicate: Option<Predicate>, program: Option<Arc<Program>>, lanes: Lanes) -> Section {
+    pub fn new(predicate: Option<Predicate>, program: Option<Arc<Program>>, lanes: Lanes) -> Computation {
         let condition = predicate.as_ref().map(|p| Piece::of(p.graph(), p.conjuncts().to_vec()));
         let mut outputs = Vec::new();
         let values = program.as_ref().map(|program| {
@@ -118,6 +120,7 @@ impl Section {
             values,
             outputs,
             two: false,
+            compiles: false,
             code: Default::default(),
             choice: Choice::default(),
             by_code: AtomicU32::new(0),
@@ -126,31 +129,37 @@ impl Section {
             compile_nanoseconds: AtomicU64::new(0),
             failure: OnceLock::new(),
         };
+        inner.compiles = inner.worth_compiling();
         let gain = inner.pieces().map(|(graph, piece)| piece.gain_of_two(graph)).sum::<Option<i64>>();
         inner.two = match lanes {
             Lanes::Best => gain.is_some_and(|gain| gain > 0),
             Lanes::One => false,
             Lanes::Two => gain.is_some(),
         };
-        Section(Arc::new(inner))
+        Computation(Arc::new(inner))
     }
 
-    /// Whether a condition and values are better one section than two: nothing of either is left to vectors.
+    /// Whether a condition and values are better one computation than two: nothing of either is left to vectors.
     pub fn fuses(&self) -> bool {
         let plain = |piece: &Piece| piece.slots.iter().all(|slot| matches!(slot.source, Source::Column(_)));
-        self.0.worth_compiling()
+        self.0.compiles
             && self.0.values.as_ref().is_some_and(plain)
             && !self.0.outputs.iter().any(|output| matches!(output, Output::Vectors(_)))
     }
 
-    /// One vector an expression, of all rows. Only for a section without a condition.
+    /// One vector an expression, of all rows. Only for a computation without a condition.
     pub fn evaluate(&self, batch: &Batch, room: Room<'_>, how: &How) -> Result<Vec<Vector>> {
         let inner = &*self.0;
         let Some(program) = &inner.program else { return Ok(Vec::new()) };
-        self.either_way(batch, how, |code| inner.values_by_code(code, batch, room), || program.evaluate_within(batch, room))
+        self.either_way(
+            batch,
+            how,
+            |code| inner.values_by_code(code, batch, room),
+            || program.evaluate_within(batch, room),
+        )
     }
 
-    /// The rows that pass. Only for a section without values.
+    /// The rows that pass. Only for a computation without values.
     pub fn select(&self, batch: &Batch, room: Room<'_>, how: &How) -> Result<Selected> {
         let inner = &*self.0;
         let Some(predicate) = &inner.predicate else { return Ok(Selected::All) };
@@ -169,11 +178,11 @@ impl Section {
         )
     }
 
-    /// The values of the rows that pass. Only for a section with a condition and values.
+    /// The values of the rows that pass. Only for a computation with a condition and values.
     pub fn pass(&self, batch: &Batch, room: Room<'_>, how: &How) -> Result<Batch> {
         let inner = &*self.0;
         let (Some(predicate), Some(program)) = (&inner.predicate, &inner.program) else {
-            return Err(types::Error::internal("a section without a condition or values"));
+            return Err(types::Error::internal("a computation without a condition or values"));
         };
         self.either_way(
             batch,
@@ -205,14 +214,16 @@ impl Section {
             Execution::Compiled => Way::Code,
             Execution::Auto => inner.choice.way(),
         };
-        let suits = batch.rows >= 2 && batch.selection.is_none() && inner.worth_compiling();
+        let suits = batch.rows >= 2 && batch.selection.is_none() && inner.compiles;
         if !suits || how.execution == Execution::Vectorized {
             return by_vectors();
         }
         let Some(cache) = &how.cache else { return by_vectors() };
         let started = auto.then(Instant::now);
         let elapsed = || started.map_or(0, |started| started.elapsed().as_nanos() as u64);
-        if way == Way::Code && let Some(code) = inner.code_for(batch, cache) {
+        if way == Way::Code
+            && let Some(code) = inner.code_for(batch, cache)
+        {
             let result = by_code(&code)?;
             if auto {
                 inner.choice.went_by_code(batch.rows, elapsed(), result.is_some());
@@ -234,10 +245,10 @@ impl Section {
     }
 
     fn compile_in_background(&self, nullable: bool, cache: &Arc<Cache>) {
-        let (section, with) = (self.clone(), cache.clone());
+        let (computation, with) = (self.clone(), cache.clone());
         let job = move || {
-            let done = section.0.code(nullable, &with).is_some();
-            section.0.choice.compiled(done);
+            let done = computation.0.code(nullable, &with).is_some();
+            computation.0.choice.compiled(done);
         };
         if !cache.in_background(Box::new(job)) {
             self.0.choice.compiled(false);
@@ -350,7 +361,9 @@ impl Inner {
     fn run(&self, code: &Code, batch: &Batch, room: Room<'_>) -> Result<Option<Ran>> {
         let Some(columns) = self.columns(batch, room)? else { return Ok(None) };
         let types: Vec<Type> = match (&self.program, &self.values) {
-            (Some(program), Some(piece)) => piece.roots.iter().map(|id| program.graph().node(*id).ty).collect(),
+            (Some(program), Some(piece)) => {
+                piece.roots.iter().map(|id| program.graph().node(*id).ty).collect()
+            }
             _ => Vec::new(),
         };
         // Parts may have NULLs where no column has.
@@ -371,7 +384,9 @@ impl Inner {
             })
             .collect();
         let Some(ran) = self.run(code, batch, room)? else { return Ok(None) };
-        let Some(rest) = unless_of_the_data(program.evaluate_nodes(&rest, batch, room))? else { return Ok(None) };
+        let Some(rest) = unless_of_the_data(program.evaluate_nodes(&rest, batch, room))? else {
+            return Ok(None);
+        };
         Ok(Some(self.assembled(ran.vectors, rest)))
     }
 
@@ -443,7 +458,9 @@ fn gather(
         .iter()
         .filter_map(|slot| if let Source::Node(id) = slot.source { Some(id) } else { None })
         .collect();
-    let computed = if nodes.is_empty() { Vec::new() } else {
+    let computed = if nodes.is_empty() {
+        Vec::new()
+    } else {
         let Some(computed) = unless_of_the_data(evaluate(&nodes))? else { return Ok(false) };
         computed
     };
