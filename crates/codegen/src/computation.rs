@@ -426,8 +426,12 @@ impl Inner {
 
 /// Whether the node or anything below it is a volatile call.
 fn is_volatile(graph: &expr::graph::Graph, id: NodeId) -> bool {
-    let mut open = vec![id];
+    let (mut open, mut seen) = (vec![id], vec![false; graph.len()]);
     while let Some(id) = open.pop() {
+        // A part that many share is looked at once.
+        if std::mem::replace(&mut seen[id], true) {
+            continue;
+        }
         let node = graph.node(id);
         if matches!(&node.operation, Operation::Library(call) if call.is_volatile()) {
             return true;
