@@ -162,7 +162,7 @@ mod tests {
         (0..=TRIALS).for_each(|_| choice.went_by_code(1024, 1, false));
         assert_eq!(choice.way(), Way::Vectors);
         let failed = Choice::default();
-        (0..TRIALS).for_each(|_| drop(failed.went_by_vectors(1024, 1)));
+        (0..TRIALS).for_each(|_| _ = failed.went_by_vectors(1024, 1));
         failed.compiled(false);
         assert_eq!(failed.way(), Way::Vectors);
     }

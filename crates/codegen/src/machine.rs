@@ -1,8 +1,8 @@
 //! Machine code: made by Cranelift, held in memory that is writable first and executable then, never both, and given
 //! back when the last user is gone.
 //!
-//! Code is called through `Code::call`, which checks what it is given against what the code was made for. The two
-//! `unsafe` blocks of the crate stand here: the call, and the return of the memory.
+//! Code is called through `Code::call`, which checks how much it is given against what the code was made for; that the
+//! addresses are right is its one caller's (`run`) to keep. Beside that caller, all `unsafe` of the crate stands here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -29,7 +29,7 @@ pub(crate) struct Entry {
     pub validity: *const u8,
 }
 
-type Routine = extern "C" fn(*const Entry, *const Entry, u64, *mut u32) -> i64;
+type Routine = unsafe extern "C" fn(*const Entry, *const Entry, u64, *mut u32) -> i64;
 
 /// A compiled function, with the memory that it lies in.
 pub(crate) struct Code {
@@ -72,10 +72,11 @@ impl Code {
     /// Runs the code over `rows` rows, which wrote `results` and the selection; the rows that passed, or `None` where
     /// the code does not vouch for the batch.
     ///
+    /// # Safety
     /// Every address of `columns` has to be one of values for all rows, of the types that the code was made for, and
     /// bits need eight readable bytes behind them; every address of `results` has room for a row more than `rows`, and
     /// so has `selection`.
-    pub(crate) fn call(
+    pub(crate) unsafe fn call(
         &self,
         columns: &[Entry],
         results: &mut [Entry],
@@ -84,9 +85,11 @@ impl Code {
     ) -> Option<usize> {
         assert!(columns.len() == self.columns && results.len() == self.outputs.len(), "other columns");
         assert!(!self.selects || selection.len() > rows, "a selection without room");
-        // The function pointer itself was made from the module's finished code; the addresses are the caller's claim,
-        // which `run` makes from vectors and buffers whose lengths it has checked.
-        let passed = (self.routine)(columns.as_ptr(), results.as_ptr(), rows as u64, selection.as_mut_ptr());
+        // SAFETY: the code reads and writes what the caller vouches for, of as many columns and results as was just
+        // checked; it lives as long as `self`.
+        let passed = unsafe {
+            (self.routine)(columns.as_ptr(), results.as_ptr(), rows as u64, selection.as_mut_ptr())
+        };
         usize::try_from(passed).ok()
     }
 }

@@ -121,7 +121,14 @@ pub(crate) fn run(
                 bits.push(aligned_bits(values));
                 bits.last().map(|words| words.as_ptr().cast())?
             }
-            _ => column.fixed_bytes().filter(|_| column.is_flat())?.as_ptr(),
+            _ => {
+                let bytes = column.fixed_bytes().filter(|_| column.is_flat())?;
+                // The form of the type, as `Vector::new` asks.
+                if bytes.len() != rows * column.ty().physical().width() {
+                    return None;
+                }
+                bytes.as_ptr()
+            }
         };
         let validity = match column.validity().filter(|_| column.has_nulls()) {
             Some(validity) => aligned_bits(validity.inner()),
@@ -140,7 +147,10 @@ pub(crate) fn run(
         .map(|(room, valid)| Entry { values: room.address(), validity: valid.as_mut_ptr().cast_const() })
         .collect();
     let mut selection = vec![0u32; if selects { rows + 2 } else { 0 }];
-    let passed = code.call(&entries, &mut results, rows, &mut selection)?;
+    // SAFETY: every column was just found to have `rows` flat values, of the forms that the code was made for as the
+    // caller says, and bits have a word of padding; every result has room for `rows + 1` values of the code's own
+    // layout, and the selection for two more than the rows. All of them live until the call has returned.
+    let passed = unsafe { code.call(&entries, &mut results, rows, &mut selection) }?;
     selection.truncate(passed);
     let vectors = rooms
         .into_iter()
