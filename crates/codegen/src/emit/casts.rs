@@ -1,6 +1,7 @@
 //! Casts between numbers, truth values, dates and moments.
 //!
-//! A value that may not fit is a fault; the vectorised evaluator says which it was.
+//! A value that may not fit is a fault; the vectorised evaluator says which it was. Bounds are looked at before a value is
+//! scaled up, so that nothing wraps unseen. Called for the pairs of types that `kind` lists.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, types as ct};
