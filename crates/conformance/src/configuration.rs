@@ -118,6 +118,8 @@ pub fn all() -> Vec<Configuration> {
         Configuration::new("spilling", 3, &[("operator_memory", "1")]),
         Configuration::new("optimizer off", 2, RULES_OFF),
         Configuration::new("techniques off", 2, &techniques),
+        // Filters, projections and arguments as code; tiny batches would leave most of them to vectors.
+        Configuration::new("compiled", 2, &[("execution", "compiled"), ("block_size", "64KB")]),
         Configuration::new("column store, optimizer off", 1, &[RULES_OFF, &[("layout", "column")]].concat()),
     ]
 }

@@ -83,6 +83,8 @@ pub(crate) struct Shared {
     pub pool: Pool,
     /// The memory limit, and what is charged against it.
     pub budget: Budget,
+    /// Expressions that were compiled.
+    pub code: Arc<codegen::Cache>,
     /// The workers, and the queries that they serve.
     pub scheduler: Scheduler,
     /// Further engines of this process, where a session has its queries run on several.

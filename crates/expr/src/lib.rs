@@ -22,6 +22,7 @@ mod regular;
 mod room;
 
 pub use fallback::{ExternalCode, keep};
+pub use kernels::decimal::divide as divide_decimals;
 pub use predicate::{Predicate, Selected};
 pub use program::{Program, evaluate_constant, fold_constants};
 pub use room::{Ask, Room, is_too_wide, text_bytes};

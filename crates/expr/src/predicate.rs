@@ -7,7 +7,7 @@
 use arrow_buffer::BooleanBuffer;
 use plan::Expr;
 use types::Result;
-use vector::Batch;
+use vector::{Batch, Vector};
 
 use crate::bits;
 use crate::compile::compile;
@@ -52,6 +52,22 @@ impl Predicate {
         let class = |cost: u32| if cost < 4 { 0 } else { cost };
         conjuncts.sort_by_key(|id| (graph.node(*id).fails == Fails::Maybe, class(graph.node(*id).cost)));
         Ok(Predicate { graph, conjuncts })
+    }
+
+    /// What is computed: every distinct part of the condition, operands before users.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The node of each conjunct, in the order in which they are evaluated.
+    pub fn conjuncts(&self) -> &[NodeId] {
+        &self.conjuncts
+    }
+
+    /// The values of these nodes of the graph for every row: what a compiler of expressions leaves to vectors.
+    pub fn evaluate_nodes(&self, nodes: &[NodeId], batch: &Batch, room: Room<'_>) -> Result<Vec<Vector>> {
+        let mut frame = Frame::new(&self.graph, batch, room);
+        nodes.iter().map(|id| frame.evaluate(*id)).collect()
     }
 
     /// The rows for which the condition is TRUE: neither FALSE nor NULL.

@@ -53,6 +53,12 @@ impl Program {
         self.results.iter().map(|id| frame.evaluate(*id)).collect()
     }
 
+    /// The values of these nodes of the graph for every row: what a compiler of expressions leaves to vectors.
+    pub fn evaluate_nodes(&self, nodes: &[NodeId], batch: &Batch, room: Room<'_>) -> Result<Vec<Vector>> {
+        let mut frame = Frame::new(&self.graph, batch, room);
+        nodes.iter().map(|id| frame.evaluate(*id)).collect()
+    }
+
     /// As `evaluate`, of all rows whether selected or not; results may be codes (`Data::Coded`).
     pub fn evaluate_coded(&self, batch: &Batch) -> Result<Vec<Vector>> {
         let mut frame = Frame::new(&self.graph, batch, Room::UNBOUNDED);

@@ -106,6 +106,8 @@ pub struct QueryContext {
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     /// What workers do to each batch of the result.
     pub conform: Option<Arc<Conform>>,
+    /// Where expressions find their code; they are vectorised without.
+    pub code: Option<Arc<codegen::Cache>>,
     /// The session's logs of records of files that cannot be read.
     pub rejects: formats::RejectLogs,
     /// This engine's place among the nodes that run the plan; none where it runs on one.
@@ -149,6 +151,7 @@ impl QueryContext {
             temporary: None,
             materialized: vec![],
             conform: None,
+            code: None,
             rejects: Default::default(),
             node: None,
             filters,
@@ -172,6 +175,7 @@ impl QueryContext {
         context.temporary = self.temporary.clone();
         context.materialized = self.materialized.clone();
         context.conform = self.conform.clone();
+        context.code = self.code.clone();
         context.rejects = self.rejects.clone();
         context
     }
@@ -179,6 +183,28 @@ impl QueryContext {
     /// Which of a source's `count` units are read here: all, unless the plan runs on several nodes.
     pub(crate) fn part(&self, source: plan::NodeId, count: usize) -> std::ops::Range<usize> {
         self.node.as_ref().map_or(0..count, |node| node.part(source, count))
+    }
+
+    /// How expressions are evaluated.
+    pub fn how(&self) -> codegen::How {
+        codegen::How { execution: self.settings.switches.execution, cache: self.code.clone() }
+    }
+
+    /// States in the metrics how a node's computations were evaluated.
+    pub(crate) fn state_execution<'s>(
+        &self,
+        node: plan::NodeId,
+        computations: impl IntoIterator<Item = &'s codegen::Computation>,
+    ) {
+        let how = self.how();
+        if !self.settings.analyze || how.execution == codegen::Execution::Vectorized {
+            return;
+        }
+        let told: Vec<String> =
+            computations.into_iter().filter_map(|computation| computation.told(&how)).collect();
+        if !told.is_empty() {
+            self.metrics.state(node, "execution", told.join("; and "));
+        }
     }
 
     /// A batch of the result, in its reader's form.

@@ -129,7 +129,8 @@ impl FileScan {
         }
         for filter in &self.filters {
             let columns = filter.needs.iter().map(|c| rows.fetch(*c)).collect::<Result<Vec<_>>>()?;
-            match filter.predicate.select(&Batch::new(columns, rows.len()))? {
+            let how = work.query.how();
+            match filter.computation.select(&Batch::new(columns, rows.len()), expr::Room::UNBOUNDED, &how)? {
                 Selected::All => {}
                 Selected::None => return Ok(Flow::More),
                 Selected::Rows(kept) => rows.keep(kept),
@@ -228,6 +229,9 @@ impl Source for FileScan {
         let units = query.part(self.node, self.reader.units()? as usize);
         let units = self.units.get_or_init(|| units.start as u64..units.end as u64);
         Ok(units.end - units.start)
+    }
+    fn tell(&self, query: &QueryContext) {
+        query.state_execution(self.node, self.filters.iter().map(|filter| &filter.computation));
     }
     fn local(&self) -> Local {
         Box::new(ScanLocal::default())

@@ -17,6 +17,7 @@ pub mod exchange;
 mod fetch;
 pub mod file_scan;
 pub mod filter;
+mod filter_project;
 pub mod generate;
 pub mod hash_join;
 pub mod in_place;

@@ -2,6 +2,7 @@
 //!
 //! Every combination must give the same answers: a switch changes how rows are made, never which.
 
+use codegen::Execution;
 use types::switch::Switch;
 
 /// How several workers fill a join's hash table.
@@ -47,6 +48,8 @@ types::switches! {
         block_skipping: bool = true,
         /// Files, row groups and pages skipped by partitions and statistics.
         file_skipping: bool = true,
+        /// Vectorized, compiled or auto: expressions operation by operation, by code, or by what measures faster.
+        execution: Execution = Execution::Vectorized,
         /// Columns of files decoded only for rows that pass the filters.
         late_fetch: bool = true,
     }

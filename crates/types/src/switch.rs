@@ -10,6 +10,8 @@ use crate::{Error, Result, SqlState};
 pub trait Switch: Copy + PartialEq + 'static {
     /// The values and their names, as SET takes and SHOW prints them. The first is the plain one: the technique off.
     const VALUES: &'static [(&'static str, Self)];
+    /// Names of values that there will be: SET refuses them as not supported, not as unknown.
+    const PLANNED: &'static [&'static str] = &[];
 
     /// The value of that name; letter case and spaces around it do not count.
     fn read(text: &str) -> Option<Self> {
@@ -43,15 +45,18 @@ pub fn parse(text: &str) -> Option<bool> {
 /// The switch's value from the text of a SET.
 ///
 /// # Errors
-/// `InvalidParameterValue`, with the names of the values as its hint.
+/// `InvalidParameterValue`, or `FeatureNotSupported` for a planned value, with the names of the values as its hint.
 pub fn read<S: Switch>(name: &str, text: &str) -> Result<S> {
     S::read(text).ok_or_else(|| {
         let names: Vec<&str> = S::VALUES.iter().rev().map(|(name, _)| *name).collect();
-        Error::new(
-            SqlState::InvalidParameterValue,
-            format!("invalid value for setting \"{name}\": \"{text}\""),
-        )
-        .with_hint(format!("expected {}", names.join(" or ")))
+        let error = match S::PLANNED.iter().any(|planned| planned.eq_ignore_ascii_case(text.trim())) {
+            true => Error::unsupported(format!("setting \"{name}\" to \"{}\"", text.trim())),
+            false => Error::new(
+                SqlState::InvalidParameterValue,
+                format!("invalid value for setting \"{name}\": \"{text}\""),
+            ),
+        };
+        error.with_hint(format!("expected {}", names.join(" or ")))
     })
 }
 
@@ -124,6 +129,7 @@ mod tests {
 
     impl Switch for Side {
         const VALUES: &'static [(&'static str, Self)] = &[("left", Side::Left), ("right", Side::Right)];
+        const PLANNED: &'static [&'static str] = &["middle"];
     }
 
     crate::switches! {
@@ -153,5 +159,6 @@ mod tests {
             (error.state(), error.hint()),
             (SqlState::InvalidParameterValue, Some("expected right or left"))
         );
+        assert_eq!(few.set("side", "Middle").unwrap_err().state(), SqlState::FeatureNotSupported);
     }
 }

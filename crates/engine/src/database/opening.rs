@@ -73,6 +73,7 @@ impl Database {
             catalog,
             environment,
             pool,
+            code: codegen::Cache::new(budget.clone()),
             budget,
             scheduler: Scheduler::with_thread_bytes(workers, memory::thread_bytes),
             clusters: Default::default(),

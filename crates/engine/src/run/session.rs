@@ -131,6 +131,7 @@ impl Session {
         let mut context = QueryContext::new(execution, environment, budget, pool, tables, insert, plan);
         context.materialized = materialized.to_vec();
         context.conform = conform;
+        context.code = Some(shared.code.clone());
         context.rejects = relations.rejects().clone();
         context.cancel = self.cancel_token();
         if let Some(statement) = relations.statement() {

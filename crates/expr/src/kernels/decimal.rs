@@ -187,9 +187,9 @@ fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
     if from == to { Some(value) } else { decimal::rescale(value, from, to) }
 }
 
-/// `a * 10^shift / b`, rounded half away from zero. `b` is not 0.
+/// `a * 10^shift / b`, rounded half away from zero; `None` beyond 128 bits. `b` is not 0.
 #[inline]
-fn divide(a: i128, b: i128, shift: i32) -> Option<i128> {
+pub fn divide(a: i128, b: i128, shift: i32) -> Option<i128> {
     if shift < 0 {
         // Dividing by b * 10^-shift; a divisor beyond 128 bits makes the quotient vanish.
         let places = u8::try_from(-shift).ok()?;

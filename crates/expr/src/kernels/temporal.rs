@@ -60,10 +60,10 @@ pub(crate) fn arithmetic(
             _ => Err(undefined(op, a.ty(), b.ty())),
         },
         (Arithmetic::Add | Arithmetic::Subtract, from, Type::IntervalDayTime) => match from {
+            // The microseconds of a far day do not fit: whole days are added instead.
             Type::Date if ty == Type::Date => context.days(a, b, |day, micros: i64| {
-                let start = i64::from(day) * MICROS_PER_DAY;
-                let moved = if negate { start.checked_sub(micros) } else { start.checked_add(micros) };
-                moved.map(|m| m.div_euclid(MICROS_PER_DAY))
+                let by = if negate { micros.checked_neg()? } else { micros };
+                Some(i64::from(day) + by.div_euclid(MICROS_PER_DAY))
             }),
             Type::Time => {
                 let micros = zip(&i64::operand(a), &i64::operand(b), rows, |time, micros| {

@@ -74,7 +74,9 @@ impl PairLayout {
 /// What is known of an aggregation before its first row, and what workers decide together.
 pub struct Descriptor {
     pub(super) node: NodeId,
-    pub(super) program: Program,
+    pub(super) program: Arc<Program>,
+    /// The same, as code or vectors.
+    pub(super) computation: codegen::Computation,
     /// Positions of the group expressions among the program's results.
     pub(super) groups: Vec<usize>,
     pub(super) arguments: Vec<ArgumentInput>,

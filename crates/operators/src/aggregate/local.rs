@@ -158,7 +158,7 @@ impl LocalGroups {
     ) -> Result<()> {
         let ask = |bytes: u64| work.reserve(bytes as usize).map(drop);
         let room = expr::Room::in_pieces(&ask, work.query.piece_bytes_max());
-        let vectors = aggregate.program.evaluate_within(batch, room)?;
+        let vectors = aggregate.computation.evaluate(batch, room, &work.query.how())?;
         let keys: Vec<Vector> = aggregate.groups.iter().map(|at| vectors[*at].clone()).collect();
         let uses_runs = self.number(aggregate, &keys, batch.rows, tag)?;
         let groups = match (&self.index, uses_runs) {

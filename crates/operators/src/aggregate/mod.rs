@@ -91,9 +91,11 @@ impl Aggregate {
         };
         let cells = cells::CellArguments::of(&calls, input);
         let products = products::Products::of(&calls);
+        let program = Arc::new(Program::compile(&calls.expressions)?);
         let descriptor = Descriptor {
             node: plan.id,
-            program: Program::compile(&calls.expressions)?,
+            computation: codegen::Computation::values(program.clone()),
+            program,
             groups: calls.groups,
             arguments: calls.arguments,
             spec: calls.states,

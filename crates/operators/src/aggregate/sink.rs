@@ -100,6 +100,7 @@ impl Sink for AggregateSink {
     fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
         let locals =
             locals.into_iter().filter_map(|l| l.downcast::<LocalGroups>().ok()).map(|l| *l).collect();
+        query.state_execution(self.0.descriptor.node, [&self.0.descriptor.computation]);
         self.0.begin_merge(locals, query)
     }
 }

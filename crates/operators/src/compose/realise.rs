@@ -23,6 +23,7 @@ use crate::exchange::{Exchange, Nothing};
 use crate::fetch::Fetch;
 use crate::file_scan::FileScan;
 use crate::filter::Filter;
+use crate::filter_project::FilterProject;
 use crate::generate::Generate;
 use crate::hash_join::HashJoin;
 use crate::insert::Insert;
@@ -155,6 +156,8 @@ struct Operators<'a, R> {
     exchanges: HashMap<NodeId, Arc<Exchange>>,
     transfers: HashMap<TransferId, BothEnds>,
     transforms: HashMap<NodeId, Arc<dyn Transform>>,
+    /// By the projection: what is one transform with the filter before it.
+    fused: HashMap<NodeId, Option<Arc<dyn Transform>>>,
     endings: HashMap<Ends, Ending>,
 }
 
@@ -199,6 +202,7 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
             exchanges: HashMap::new(),
             transfers: HashMap::new(),
             transforms: HashMap::new(),
+            fused: HashMap::new(),
             endings: HashMap::new(),
         }
     }
@@ -212,10 +216,20 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
         let source = self.source(&rows.source)?;
         source.add_user();
         let mut transforms = Vec::with_capacity(rows.transforms.len());
-        for transform in &rows.transforms {
-            let transform = self.transform(*transform)?;
+        let mut open = rows.transforms.as_slice();
+        while let [transform, rest @ ..] = open {
+            let (transform, rest) = match (transform, rest) {
+                (Transformation::Filter(filter), [Transformation::Project(project), behind @ ..]) => {
+                    match self.filter_project(*filter, *project)? {
+                        Some(both) => (both, behind),
+                        None => (self.transform(*transform)?, rest),
+                    }
+                }
+                _ => (self.transform(*transform)?, rest),
+            };
             transform.add_user();
             transforms.push(transform);
+            open = rest;
         }
         let feeding = self.ways.feeding.get(&rows.sink).copied().unwrap_or_default();
         if !self.endings.contains_key(&rows.sink) {
@@ -300,6 +314,22 @@ impl<'a, R: FnOnce(usize) -> Arc<dyn Sink>> Operators<'a, R> {
             },
         };
         Ok(Arc::new(TableScan::new(plan, self.query, known)?.with_codes(wanted)))
+    }
+
+    /// A filter and the projection behind it as one transform, where that is better.
+    fn filter_project(&mut self, filter: NodeId, project: NodeId) -> Result<Option<Arc<dyn Transform>>> {
+        if let Some(known) = self.fused.get(&project) {
+            return Ok(known.clone());
+        }
+        let fused: Option<Arc<dyn Transform>> = match (&self.node(filter)?.node, &self.node(project)?.node) {
+            (PhysicalNode::Filter { predicate, .. }, PhysicalNode::Project { expressions, .. }) => {
+                let fused = FilterProject::new((filter, predicate), (project, expressions), self.query)?;
+                fused.map(|fused| Arc::new(fused) as Arc<dyn Transform>)
+            }
+            _ => None,
+        };
+        self.fused.insert(project, fused.clone());
+        Ok(fused)
     }
 
     fn transform(&mut self, transform: Transformation) -> Result<Arc<dyn Transform>> {

@@ -107,11 +107,23 @@ impl Work<'_> {
         batch: Batch,
         each: &mut dyn FnMut(Batch, Vec<vector::Vector>) -> Result<Flow>,
     ) -> Result<Flow> {
+        let evaluate = |batch: &Batch, room: expr::Room<'_>| program.evaluate_within(batch, room);
+        self.within_room(&evaluate, batch, each)
+    }
+
+    /// Computes something of a batch with room asked for, and hands it on with its rows: all at once or, where it would
+    /// be too wide, in halves of the batch.
+    pub fn within_room<T>(
+        &self,
+        compute: &dyn Fn(&Batch, expr::Room<'_>) -> Result<T>,
+        batch: Batch,
+        each: &mut dyn FnMut(Batch, T) -> Result<Flow>,
+    ) -> Result<Flow> {
         let ask = |bytes: u64| self.reserve(bytes as usize).map(drop);
-        match program.evaluate_within(&batch, expr::Room::in_pieces(&ask, self.query.piece_bytes_max())) {
+        match compute(&batch, expr::Room::in_pieces(&ask, self.query.piece_bytes_max())) {
             Ok(values) => each(batch, values),
             Err(error) if expr::is_too_wide(&error) => {
-                self.halves(batch, &mut |half| self.evaluated(program, half, each))
+                self.halves(batch, &mut |half| self.within_room(compute, half, each))
             }
             Err(error) => Err(error),
         }
@@ -156,6 +168,8 @@ pub trait Source: Send + Sync {
     fn finished(&self) {}
     /// Adds the memory that it only reads from now on.
     fn add_memory(&self, _bytes: &mut memory::Bytes) {}
+    /// A work order has ended: what the source counts besides rows and time goes to the query's metrics.
+    fn tell(&self, _query: &QueryContext) {}
     /// Its rows are what an operator before it put out, written down in between.
     fn is_transfer(&self) -> bool {
         false
@@ -212,6 +226,8 @@ pub trait Transform: Send + Sync {
     fn wants_full_batches(&self) -> bool {
         true
     }
+    /// A work order has ended: what the stage counts besides rows and time goes to the query's metrics.
+    fn tell(&self, _query: &QueryContext) {}
 }
 
 /// The end of a pipeline.

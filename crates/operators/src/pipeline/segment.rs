@@ -213,9 +213,11 @@ impl PipelineSegment {
             true => metrics.add(self.branch.source.node(), 0, 0, source_ns, 0),
             false => metrics.add(self.branch.source.node(), source_rows, 1, source_ns, 0),
         }
+        self.branch.source.tell(&self.query);
         for (at, transform) in self.branch.chain.transforms.iter().enumerate() {
             let own = inclusive[at].saturating_sub(inclusive[at + 1]);
             metrics.add(transform.node(), rows_in[at + 1], 1, own, 0);
+            transform.tell(&self.query);
         }
         let last = inclusive.len() - 1;
         let sink = &self.branch.chain.sink;

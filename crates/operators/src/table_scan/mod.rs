@@ -91,7 +91,7 @@ struct NumberedBlock<'a> {
 pub(crate) struct ScanFilter {
     /// Positions among the fetched columns, in the order of the predicate's inputs.
     pub(crate) needs: Vec<usize>,
-    pub(crate) predicate: Predicate,
+    pub(crate) computation: codegen::Computation,
     /// May be evaluated on values that no selected row has.
     total: bool,
 }
@@ -244,7 +244,11 @@ impl ScanFilter {
             }
             _ => e,
         });
-        Ok(ScanFilter { predicate: Predicate::compile(&compact)?, total: !filter.may_fail(), needs })
+        Ok(ScanFilter {
+            computation: codegen::Computation::condition(Predicate::compile(&compact)?),
+            total: !filter.may_fail(),
+            needs,
+        })
     }
 }
 
@@ -267,6 +271,9 @@ impl Source for TableScan {
         self.find_nodes(blocks, query.pool.arena().topology());
         (0..BLOCKS_AHEAD.min(blocks.len())).for_each(|unit| self.announce(unit));
         Ok(blocks.len() as u64)
+    }
+    fn tell(&self, query: &QueryContext) {
+        query.state_execution(self.node, self.filters.iter().map(|filter| &filter.computation));
     }
     fn nodes_of_units(&self) -> Option<(usize, &[Option<usize>])> {
         self.nodes.get().map(|(nodes, of_units)| (*nodes, of_units.as_slice()))

@@ -394,7 +394,12 @@ impl TableScan {
             }
             let columns =
                 filter.needs.iter().map(|c| self.fetch(place, *c, &survivors, &mut fetched)).collect();
-            match filter.predicate.select(&Batch::new(columns, survivors.len()))? {
+            let how = work.query.how();
+            match filter.computation.select(
+                &Batch::new(columns, survivors.len()),
+                expr::Room::UNBOUNDED,
+                &how,
+            )? {
                 Selected::All => {}
                 Selected::None => return Ok(Flow::More),
                 Selected::Rows(kept) => survivors.keep(&kept, &mut fetched),
@@ -457,7 +462,9 @@ fn within(low: i128, high: i128, ty: Type) -> Option<ColumnPredicate> {
 
 fn accepted(filter: &super::ScanFilter, values: &Arc<Vector>) -> Result<Vec<bool>> {
     let distinct = values.len();
-    let selected = filter.predicate.select(&Batch::new(vec![(**values).clone()], distinct))?;
+    let how = codegen::How { execution: codegen::Execution::Vectorized, cache: None };
+    let values = Batch::new(vec![(**values).clone()], distinct);
+    let selected = filter.computation.select(&values, expr::Room::UNBOUNDED, &how)?;
     let mut accept = vec![matches!(selected, Selected::All); distinct];
     if let Selected::Rows(rows) = selected {
         for row in rows {
