@@ -4,7 +4,9 @@
 //! Called when the table function is bound, and by `library` for names that are near an unknown one. A test proves
 //! that what is listed exists.
 
-use crate::bind::function::{self, aggregate, library, other_calls, own, postgres_calls, window};
+use crate::bind::function::{
+    self, aggregate, json_path_calls, library, other_calls, own, postgres_calls, window,
+};
 use crate::bind::nested::nested_calls;
 use crate::functions::{self, FunctionInfo};
 
@@ -119,7 +121,7 @@ const WINDOWS: [&str; 12] = [
 ];
 
 /// Functions that stand in FROM, macros and functions that list the catalog excluded.
-pub(crate) const TABLE_FUNCTIONS: [&str; 46] = [
+pub(crate) const TABLE_FUNCTIONS: [&str; 52] = [
     "test_all_types",
     "test_vector_types",
     "json_to_record",
@@ -146,6 +148,12 @@ pub(crate) const TABLE_FUNCTIONS: [&str; 46] = [
     "jsonb_array_elements",
     "jsonb_array_elements_text",
     "jsonb_object_keys",
+    "json_populate_record",
+    "json_populate_recordset",
+    "jsonb_path_query",
+    "jsonb_path_query_tz",
+    "jsonb_populate_record",
+    "jsonb_populate_recordset",
     "read_parquet",
     "read_csv",
     "read_json",
@@ -174,6 +182,7 @@ pub(crate) fn function_names() -> Vec<(String, &'static str)> {
     scalars.extend(nested_calls::NAMES);
     scalars.extend(postgres_calls::NAMES);
     scalars.extend(other_calls::NAMES);
+    scalars.extend(json_path_calls::NAMES);
     scalars.sort_unstable();
     scalars.dedup();
     scalars.retain(|n| !(aggregate::is_aggregate(n) || window::is_window_function(n)));

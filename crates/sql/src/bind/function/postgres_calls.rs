@@ -191,7 +191,7 @@ impl Call<'_, '_, '_> {
         Ok(Some(call(self.name, arguments, ty)))
     }
 
-    fn jsonb(&self, at: usize) -> Result<Expr> {
+    pub(crate) fn jsonb(&self, at: usize) -> Result<Expr> {
         let given = self.argument(at);
         match coerce::implicit(given.clone(), Type::Jsonb, self.text())? {
             Some(expr) => Ok(cast(expr, Type::Jsonb)),
@@ -204,7 +204,7 @@ impl Call<'_, '_, '_> {
         }
     }
 
-    fn boolean(&self, at: usize, otherwise: bool) -> Result<Expr> {
+    pub(crate) fn boolean(&self, at: usize, otherwise: bool) -> Result<Expr> {
         match self.arguments.len() > at {
             true => self.to(at, Type::Boolean),
             false => Ok(Expr::boolean(otherwise)),

@@ -519,6 +519,8 @@ impl<'a> ExprBinder<'_, 'a> {
             // Beside the functions of the same kind these hold that NULL is no element of any list.
             "@>" | "<@" if lists => "list_contains_all",
             "@>" | "<@" => "json_contains_at_top",
+            "@?" => "jsonb_path_exists_opr",
+            "@@" => "jsonb_path_match_opr",
             "&&" => "list_overlaps",
             "?&" => "json_has_all",
             _ => "json_has_any",
