@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use types::jsonb::{Tree, order_key};
-use types::{Error, Result, SqlState, stop};
+use types::{Error, JsonState as J, Result, SqlState, stop};
 
 use super::moment::Moment;
 use super::number::Number;
@@ -222,7 +222,7 @@ pub(super) fn matches(path: &JsonPath, value: &Tree, variables: &Tree, how: How)
         [Tree::Bool(truth)] => Ok(Some(*truth)),
         [Tree::Null] => Ok(None),
         _ if how.silent => Ok(None),
-        _ => Err(Error::new(SqlState::JsonSingletonRequired, "single boolean result is expected")),
+        _ => Err(Error::new(SqlState::Json(J::JsonSingletonRequired), "single boolean result is expected")),
     }
 }
 
@@ -329,7 +329,7 @@ impl<'a> Evaluation<'a> {
                     return match at.and_then(|at| item.child(at)) {
                         Some(value) => self.next(rest, value, found),
                         None => self.missing(
-                            SqlState::JsonMemberNotFound,
+                            SqlState::Json(J::JsonMemberNotFound),
                             format!("JSON object does not contain key \"{key}\""),
                         ),
                     };
@@ -338,25 +338,25 @@ impl<'a> Evaluation<'a> {
                     return self.each_element(steps, &item, found);
                 }
                 let message = "jsonpath member accessor can only be applied to an object";
-                self.missing(SqlState::JsonMemberNotFound, message)
+                self.missing(SqlState::Json(J::JsonMemberNotFound), message)
             }
             Step::AnyKey if matches!(item.tree(), Some(Tree::Object(_))) => {
                 self.each_child(rest, &item, found)
             }
             Step::AnyKey if unwrap && is_array => self.each_element(steps, &item, found),
             Step::AnyKey => self.missing(
-                SqlState::JsonObjectNotFound,
+                SqlState::Json(J::JsonObjectNotFound),
                 "jsonpath wildcard member accessor can only be applied to an object",
             ),
             Step::AnyElement if is_array => self.each_child(rest, &item, found),
             Step::AnyElement if !self.strict => self.next(rest, item, found),
             Step::AnyElement => self.missing(
-                SqlState::JsonArrayNotFound,
+                SqlState::Json(J::JsonArrayNotFound),
                 "jsonpath wildcard array accessor can only be applied to an array",
             ),
             Step::Elements(places) if is_array || !self.strict => self.elements(places, rest, &item, found),
             Step::Elements(_) => self.missing(
-                SqlState::JsonArrayNotFound,
+                SqlState::Json(J::JsonArrayNotFound),
                 "jsonpath array accessor can only be applied to an array",
             ),
             Step::Deep { first, last } => {
@@ -474,7 +474,7 @@ impl<'a> Evaluation<'a> {
                 None => from,
             };
             if !self.ignores && (from < 0 || from > to || to >= count as i64) {
-                return soft(SqlState::JsonSubscript, "jsonpath array subscript is out of bounds");
+                return soft(SqlState::Json(J::JsonSubscript), "jsonpath array subscript is out of bounds");
             }
             for at in from.max(0)..=to.min(count as i64 - 1) {
                 let element = if is_array { item.child(at as usize) } else { Some(item.clone()) };
@@ -498,11 +498,16 @@ impl<'a> Evaluation<'a> {
             _ => None,
         };
         let Some(number) = number else {
-            return soft(SqlState::JsonSubscript, "jsonpath array subscript is not a single numeric value");
+            return soft(
+                SqlState::Json(J::JsonSubscript),
+                "jsonpath array subscript is not a single numeric value",
+            );
         };
         match number.truncated() {
             Some(place) => Ok(i64::from(place)),
-            None => soft(SqlState::JsonSubscript, "jsonpath array subscript is out of integer range"),
+            None => {
+                soft(SqlState::Json(J::JsonSubscript), "jsonpath array subscript is out of integer range")
+            }
         }
     }
 
@@ -535,7 +540,7 @@ impl<'a> Evaluation<'a> {
             || {
                 let message =
                     format!("{side} operand of jsonpath operator {symbol} is not a single numeric value");
-                soft(SqlState::JsonSingletonRequired, message)
+                soft(SqlState::Json(J::JsonSingletonRequired), message)
             },
             Ok,
         )
@@ -556,7 +561,7 @@ impl<'a> Evaluation<'a> {
                 }
                 let symbol = if minus { "-" } else { "+" };
                 let message = format!("operand of unary jsonpath operator {symbol} is not a numeric value");
-                return soft(SqlState::JsonNumberNotFound, message);
+                return soft(SqlState::Json(J::JsonNumberNotFound), message);
             };
             let made = if minus { number.negated().tree().map_err(Fault::Soft)? } else { item.into_tree() };
             any |= self.next(steps, Item::made(made), found.as_deref_mut())?;
@@ -587,7 +592,7 @@ impl<'a> Evaluation<'a> {
                 None if !self.strict => Tree::Number("1".to_owned()),
                 None => {
                     let message = "jsonpath item method .size() can only be applied to an array";
-                    return self.missing(SqlState::JsonArrayNotFound, message);
+                    return self.missing(SqlState::Json(J::JsonArrayNotFound), message);
                 }
             },
             Method::Abs | Method::Floor | Method::Ceiling => {
@@ -595,7 +600,7 @@ impl<'a> Evaluation<'a> {
                     let name = method.name();
                     let message =
                         format!("jsonpath item method .{name}() can only be applied to a numeric value");
-                    return soft(SqlState::JsonNonNumeric, message);
+                    return soft(SqlState::Json(J::JsonNonNumeric), message);
                 };
                 let made = match method {
                     Method::Abs => number.absolute(),
@@ -609,11 +614,11 @@ impl<'a> Evaluation<'a> {
             Method::Datetime => {
                 let Some(text) = item.text() else {
                     let message = "jsonpath item method .datetime() can only be applied to a string";
-                    return soft(SqlState::JsonDatetime, message);
+                    return soft(SqlState::Json(J::JsonDatetime), message);
                 };
                 let Some(moment) = Moment::read(text) else {
                     let error = Error::new(
-                        SqlState::JsonDatetime,
+                        SqlState::Json(J::JsonDatetime),
                         format!("datetime format is not recognized: \"{text}\""),
                     );
                     return Err(Fault::Soft(
@@ -636,7 +641,7 @@ impl<'a> Evaluation<'a> {
                 let message = format!(
                     "numeric argument of jsonpath item method {name} is out of range for type double precision"
                 );
-                soft(SqlState::JsonNonNumeric, message)
+                soft(SqlState::Json(J::JsonNonNumeric), message)
             }
             Some(Tree::Text(text)) => {
                 let read = text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
@@ -645,12 +650,12 @@ impl<'a> Evaluation<'a> {
                     let message = format!(
                         "string argument of jsonpath item method {name} is not a valid representation of a double precision number"
                     );
-                    return soft(SqlState::JsonNonNumeric, message);
+                    return soft(SqlState::Json(J::JsonNonNumeric), message);
                 };
                 self.next(rest, Item::made(made), found)
             }
             _ => soft(
-                SqlState::JsonNonNumeric,
+                SqlState::Json(J::JsonNonNumeric),
                 format!("jsonpath item method {name} can only be applied to a string or numeric value"),
             ),
         }
@@ -660,7 +665,7 @@ impl<'a> Evaluation<'a> {
     fn key_values(&mut self, rest: &'a [Step], item: &Item<'a>, mut found: Found<'_, 'a>) -> Run<bool> {
         let Some(Tree::Object(entries)) = item.tree() else {
             let message = "jsonpath item method .keyvalue() can only be applied to an object";
-            return soft(SqlState::JsonObjectNotFound, message);
+            return soft(SqlState::Json(J::JsonObjectNotFound), message);
         };
         let id = match item {
             Item::Part(tree) => number_of(self.root, tree, &mut 0),

@@ -165,7 +165,7 @@ fn character(code: u32, text: &str) -> Result<char> {
     }
 }
 
-/// `\uXXXX`, where two may be halves of a pair, and `\u{X...}`.
+/// `\u` and four digits, where two may be halves of a pair, or digits in braces.
 fn unicode<'a>(rest: &'a str, out: &mut String, text: &str) -> Result<&'a str> {
     let invalid = || wrong("invalid Unicode escape sequence", text);
     let one = |rest: &'a str| -> Option<(u32, &'a str)> {

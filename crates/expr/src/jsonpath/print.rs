@@ -1,4 +1,8 @@
 //! A path as PostgreSQL prints it: keys in quotes, brackets where operators need them, `lax` left out.
+//!
+//! What is printed reads as the same path, which a test holds for random ones. Each side of an operator has brackets
+//! where it binds no tighter than the operator (`priority`), and so has an operator that is all of a path. Casts to
+//! JSONPATH call it, through `Display`.
 
 use std::fmt::{self, Display, Formatter, Write};
 

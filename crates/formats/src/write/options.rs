@@ -319,22 +319,7 @@ impl WriteOptions {
                 },
                 "compression" | "codec" => out.compression = compression(name, value, format)?,
                 "header" => out.header = boolean(name, value)?,
-                "delimiter" | "delim" | "sep" => {
-                    let fits = |c: char| !matches!(c, '"' | '\n' | '\r' | '\\' | '\0');
-                    let most = if format == WriteFormat::Csv { 4 } else { 1 };
-                    out.delimiter = match value.as_str() {
-                        "\\t" | "tab" => "\t".to_owned(),
-                        text if (1..=most).contains(&text.len()) && text.chars().all(fits) => text.to_owned(),
-                        _ if most == 1 => {
-                            return Err(invalid(name, value, "one ASCII character, or '\\t' for a tab"));
-                        }
-                        _ => {
-                            let wanted =
-                                "at most four bytes without quotes and line ends, or '\\t' for a tab";
-                            return Err(invalid(name, value, wanted));
-                        }
-                    };
-                }
+                "delimiter" | "delim" | "sep" => out.delimiter = delimiter(name, value, format)?,
                 "null" | "nullstr" => out.null_text.clone_from(value),
                 "row_group_size" => {
                     out.group_rows = value
@@ -523,6 +508,21 @@ impl WriteOptions {
 fn invalid(name: &str, value: &str, wanted: &str) -> Error {
     let message = format!("invalid value for option \"{name}\": \"{value}\"");
     Error::new(SqlState::InvalidParameterValue, message).with_hint(format!("{name} is {wanted}"))
+}
+
+/// What stands between values: one character, in CSV up to four bytes.
+fn delimiter(name: &str, value: &str, format: WriteFormat) -> Result<String> {
+    let fits = |c: char| !matches!(c, '"' | '\n' | '\r' | '\\' | '\0');
+    let most = if format == WriteFormat::Csv { 4 } else { 1 };
+    match value {
+        "\\t" | "tab" => Ok("\t".to_owned()),
+        text if (1..=most).contains(&text.len()) && text.chars().all(fits) => Ok(text.to_owned()),
+        _ if most == 1 => Err(invalid(name, value, "one ASCII character, or '\\t' for a tab")),
+        _ => {
+            let wanted = "at most four bytes without quotes and line ends, or '\\t' for a tab";
+            Err(invalid(name, value, wanted))
+        }
+    }
 }
 
 /// One ASCII character, or none.

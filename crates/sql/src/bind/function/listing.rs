@@ -4,9 +4,7 @@
 //! Called when the table function is bound, and by `library` for names that are near an unknown one. A test proves
 //! that what is listed exists.
 
-use crate::bind::function::{
-    self, aggregate, json_path_calls, library, other_calls, own, postgres_calls, window,
-};
+use crate::bind::function::{self, aggregate, library, other_calls, own, postgres_calls, window};
 use crate::bind::nested::nested_calls;
 use crate::functions::{self, FunctionInfo};
 
@@ -182,7 +180,6 @@ pub(crate) fn function_names() -> Vec<(String, &'static str)> {
     scalars.extend(nested_calls::NAMES);
     scalars.extend(postgres_calls::NAMES);
     scalars.extend(other_calls::NAMES);
-    scalars.extend(json_path_calls::NAMES);
     scalars.sort_unstable();
     scalars.dedup();
     scalars.retain(|n| !(aggregate::is_aggregate(n) || window::is_window_function(n)));

@@ -14,7 +14,6 @@ pub(crate) mod external;
 mod fill;
 pub(crate) mod hypothetical;
 pub(crate) mod json_calls;
-pub(crate) mod json_path_calls;
 pub(crate) mod library;
 pub(crate) mod listing;
 pub(crate) mod macros;
@@ -240,14 +239,6 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         if in_brackets && let Some(bound) = self.special_call(&name, given, span)? {
             return Ok(bound);
-        }
-        if name == "timeofday" && in_brackets && given.is_empty() {
-            let now = self.apply("clock_timestamp", vec![], span)?;
-            let form = Expr::literal(Value::text("Dy Mon DD HH24:MI:SS.US YYYY TZ"), Type::Text);
-            return self.apply("to_char", vec![now, Bound::typed(form, span)], span);
-        }
-        if let Some(parts) = self.path_arguments(&name, given).map_err(refuse)? {
-            return self.apply(&name, parts, span);
         }
         if let Some(parts) = self.parts_of_interval(&name, given).map_err(refuse)? {
             return self.apply(&name, parts, span);
