@@ -79,7 +79,7 @@ const TEXTS: &str = "a TEXT, b TEXT";
 
 fn cases() -> Vec<Case> {
     vec![
-        fills(TEXTS, csv("delimiter", &[("f.csv", "a,b;c\n1,2;3\n")], "';'", "'ab'")),
+        fills(TEXTS, csv("delimiter", &[("f.csv", "a,b;c\n1,2;3\n")], "';'", "'abcde'")),
         fills(TEXTS, csv("quote", &[("f.csv", "a,b\n\"x\",1\n")], "''", "'ab'")),
         fills(TEXTS, csv("escape", &[("f.csv", "a,b\n\"x$\"y\",1\n")], "'$'", "'ab'")),
         fills(TEXTS, csv("new_line", &[("f.csv", "a,b\r1,x\n2\r3,4\r")], "'\\r'", "'x'")),

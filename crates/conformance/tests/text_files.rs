@@ -588,6 +588,60 @@ fn signs_and_zeros_of_csv_stay() {
 }
 
 #[test]
+fn delimiters_have_several_characters() {
+    let (folder, session) = (Folder::new("delimiters"), session());
+    let path = folder.write("a.csv", "a||b||c\n1||x|y||\"q||\"\"r\"\n2||||3|\n|||4||\n");
+    let read = |path: &str, options: &str| {
+        rows(&session, &format!("SELECT * FROM read_csv('{path}', {options}, all_varchar => true)"))
+    };
+    // Of three signs the first two are the delimiter, as in DuckDB.
+    assert_eq!(read(&path, "delim => '||'"), ["1|x|y|q||\"r", "2|NULL|3|", "NULL||4|NULL"]);
+    let sniffed = rows(&session, &format!("SELECT delimiter FROM sniff_csv('{path}', delim => '||')"));
+    assert_eq!(sniffed, ["||"]);
+    let call = rows(&session, &format!("SELECT prompt FROM sniff_csv('{path}', delim => '||')")).remove(0);
+    assert_eq!(rows(&session, call.trim_end_matches(';')).len(), 3);
+    // One character of several bytes, and what ends like it.
+    let path = folder.write("b.csv", "a§b\nä§\u{2a7}\n1§2\n");
+    assert_eq!(read(&path, "delim => '§'"), ["ä|\u{2a7}", "1|2"]);
+    // The same rows as with one character, wherever buffers end.
+    let line = |at: usize, by: &str| format!("{at}{by}<->{by}\"x{by}{at}\"{by}{}", "-".repeat(at % 5));
+    for (by, name) in [(",", "one.csv"), ("<-|>", "four.csv"), ("||", "two.csv")] {
+        let text: String = (0..3000).map(|at| line(at, by) + "\n").collect();
+        folder.write(name, format!("n{by}a{by}b{by}c\n{text}"));
+    }
+    let all = "header => true, columns => {'n': 'BIGINT', 'a': 'VARCHAR', 'b': 'VARCHAR', 'c': 'VARCHAR'}";
+    let of = |name: &str, by: &str, bytes: usize| {
+        let path = folder.path(name);
+        let sql = format!(
+            "SELECT n, a, replace(b, '{by}', ','), c FROM read_csv('{path}', delim => '{by}', buffer_size => {bytes}, {all})"
+        );
+        rows(&session, &sql)
+    };
+    let expected = of("one.csv", ",", 1 << 20);
+    assert_eq!(expected.len(), 3000);
+    for bytes in [1, 7, 64, 4096, 1 << 20] {
+        assert_eq!(of("four.csv", "<-|>", bytes), expected, "{bytes}");
+        assert_eq!(of("two.csv", "||", bytes), expected, "{bytes}");
+    }
+    // What is written is read back.
+    let written = folder.path("written.csv");
+    let values = "(VALUES (1, 'a|', '||'), (2, '|', 'x\"|\"'), (3, NULL, '')) AS t(n, a, b)";
+    session.execute(&format!("COPY (FROM {values}) TO '{written}' (DELIMITER '||')")).unwrap();
+    assert_eq!(
+        rows(&session, &format!("SELECT n, a, b FROM read_csv('{written}', delim => '||')")),
+        rows(&session, &format!("SELECT * FROM {values}"))
+    );
+    for (options, said) in [
+        ("delim => '|\"'", "different characters"),
+        ("delim => 'abcde'", "at most four bytes"),
+        ("delim => '#!', comment => '#'", "different characters"),
+    ] {
+        let error = error(&session, &format!("FROM read_csv('{written}', {options})"));
+        assert!(format!("{error} {:?}", error.hint()).contains(said), "{options}: {error}");
+    }
+}
+
+#[test]
 fn headers_are_found() {
     let (folder, session) = (Folder::new("headers"), session());
     for (text, names) in [

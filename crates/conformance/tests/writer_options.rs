@@ -45,7 +45,7 @@ const CASES: [(&str, &str, &str, &str, bool); 19] = [
     ("file_size_bytes", "", "'1kb'", "0", false),
     ("row_groups_per_file", ", ROW_GROUP_SIZE 100", "2", "0", false),
     ("header", "", "false", "maybe", false),
-    ("delimiter", "", "';'", "'ab'", false),
+    ("delimiter", "", "';'", "'abcde'", false),
     ("null", "", "'-'", "('a', 'b')", false),
     ("quote", ", DELIMITER 'x'", "'|'", "'ab'", false),
     ("escape", ", DELIMITER 'x', QUOTE '1'", "'2'", "'ab'", false),

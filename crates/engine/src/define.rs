@@ -116,8 +116,11 @@ impl Session {
             let text_in = |list: &[(String, String)]| {
                 list.iter().rev().find(|(column, _)| *column == field.name).map(|(_, text)| text.clone())
             };
-            let (default, generated) = (text_in(&options.defaults), text_in(&options.generated));
-            ColumnAttributes { default, comment: None, generated }
+            ColumnAttributes {
+                default: text_in(&options.defaults),
+                comment: text_in(&options.comments),
+                generated: text_in(&options.generated),
+            }
         };
         let attributes = columns.iter().map(default).collect();
         let mut new = NewTable::new(name.name.clone(), Schema::new(columns));

@@ -32,6 +32,16 @@ fn listed(table: &Table, columns: &[usize]) -> String {
     columns.iter().map(|c| quote::name(&fields[*c].name)).collect::<Vec<_>>().join(", ")
 }
 
+/// A key as CREATE TABLE has it, without its name.
+pub(crate) fn key_text(table: &Table, key: &catalog::Key) -> String {
+    let kind = match (key.primary, key.nulls_equal) {
+        (true, _) => "PRIMARY KEY",
+        (false, true) => "UNIQUE NULLS NOT DISTINCT",
+        (false, false) => "UNIQUE",
+    };
+    format!("{kind} ({})", listed(table, &key.columns))
+}
+
 /// A table's CREATE TABLE, without foreign keys to other tables: they come when all tables are there.
 fn create_table(table: &Table) -> String {
     let mut lines = Vec::new();
@@ -49,14 +59,9 @@ fn create_table(table: &Table) -> String {
         lines.push(line);
     }
     for key in &table.keys {
-        let kind = match (key.primary, key.nulls_equal) {
-            (true, _) => "PRIMARY KEY",
-            (false, true) => "UNIQUE NULLS NOT DISTINCT",
-            (false, false) => "UNIQUE",
-        };
         let name =
             key.name.as_ref().map_or_else(String::new, |name| format!("CONSTRAINT {} ", quote::name(name)));
-        lines.push(format!("{name}{kind} ({})", listed(table, &key.columns)));
+        lines.push(format!("{name}{}", key_text(table, key)));
     }
     for check in &table.checks {
         lines.push(format!("CONSTRAINT {} CHECK ({})", quote::name(&check.name), check.text));

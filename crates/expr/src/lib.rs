@@ -12,6 +12,7 @@ pub mod fallback;
 mod frame;
 pub mod functions;
 pub mod graph;
+mod jsonpath;
 mod kernels;
 mod nested;
 mod operand;
@@ -23,6 +24,7 @@ mod room;
 
 pub use fallback::{ExternalCode, keep};
 pub use kernels::decimal::divide as divide_decimals;
+pub use jsonpath::check as check_jsonpath;
 pub use predicate::{Predicate, Selected};
 pub use program::{Program, evaluate_constant, fold_constants};
 pub use room::{Ask, Room, is_too_wide, text_bytes};

@@ -58,10 +58,11 @@ const fn describes(option: ReaderOption) -> ReaderOption {
 }
 
 /// All options that are accepted; `format` of COPY, which chooses the reader, is not among them.
-pub const READER_OPTIONS: [ReaderOption; 53] = [
+pub const READER_OPTIONS: [ReaderOption; 54] = [
     one("delimiter", "delimiter", Formats::TEXT),
     one("delim", "delimiter", Formats::TEXT),
     one("sep", "delimiter", Formats::TEXT),
+    one("separator", "delimiter", Formats::TEXT),
     one("quote", "quote", Formats::TEXT),
     one("escape", "escape", Formats::TEXT),
     one("new_line", "new_line", Formats::TEXT),
@@ -115,11 +116,13 @@ pub const READER_OPTIONS: [ReaderOption; 53] = [
 ];
 
 /// Options that readers elsewhere have, and what does it here.
-const ELSEWHERE: [(&str, &str); 25] = [
+const ELSEWHERE: [(&str, &str); 28] = [
+    ("allow_empty", "a file without rows is read where its columns are said: columns => {'a': 'BIGINT'}"),
     ("allow_quoted_nulls", "nullif(column, 'NA') makes NULL of a quoted text"),
     ("array", "read_json(..., format => 'array') reads an array, which it also finds by itself"),
     ("binary_as_string", "convert_from(column, 'UTF8') is the text of bytes"),
     ("can_have_nan", "values that are no numbers are expected wherever they may be"),
+    ("column_statistics", "ANALYZE of a table that is filled from the file"),
     ("convert_strings_to_integers", "columns => {'a': 'BIGINT'} reads texts as numbers"),
     ("debug_use_openssl", "encrypted Parquet files are not read"),
     ("default", "coalesce(column, value) in an INSERT from read_csv"),
@@ -139,6 +142,7 @@ const ELSEWHERE: [(&str, &str); 25] = [
     ("quote_all", "values are quoted where they need quotes"),
     ("records", "records that are no objects are one column, json"),
     ("reject_limit", "a million rejects are kept"),
+    ("rejects_line_size_limit", "max_line_size => n bounds the bytes of a record"),
     ("schema", "union_by_name => true, and casts in the query"),
     ("skip_lines", "skip => n passes over lines at the beginning"),
 ];

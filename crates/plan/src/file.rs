@@ -76,8 +76,10 @@ pub enum JsonRecords {
 /// How text files are read; ignored for the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextOptions {
-    /// The byte between values.
+    /// The byte between values, or the last one of those.
     pub delimiter: u8,
+    /// The bytes of the delimiter before its last one, zeros before them.
+    pub delimiter_begin: [u8; 3],
     /// 0: nothing is quoted.
     pub quote: u8,
     /// What stands before a quote that belongs to a quoted value: the quote itself, or another character.
@@ -122,10 +124,19 @@ pub struct TextOptions {
     pub rejects: Option<Rejects>,
 }
 
+impl TextOptions {
+    /// The whole delimiter; empty where there is none.
+    pub fn delimiter_text(&self) -> String {
+        let bytes = self.delimiter_begin.iter().chain([&self.delimiter]).copied().filter(|byte| *byte != 0);
+        String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+    }
+}
+
 impl Default for TextOptions {
     fn default() -> Self {
         TextOptions {
             delimiter: b',',
+            delimiter_begin: [0; 3],
             quote: b'"',
             escape: b'"',
             newline: b'\n',

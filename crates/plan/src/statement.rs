@@ -91,6 +91,8 @@ pub struct TableOptions {
     pub defaults: Vec<(String, String)>,
     /// Columns that are GENERATED ALWAYS AS (expression), and its text.
     pub generated: Vec<(String, String)>,
+    /// Columns with a comment that is taken along from another table, and its text.
+    pub comments: Vec<(String, String)>,
     /// Columns numbered by a sequence of their own.
     pub identities: Vec<Identity>,
     /// PARTITION BY.

@@ -21,12 +21,22 @@ use crate::{Relations, type_names};
 /// Longest CHAR(n) and VARCHAR(n), PostgreSQL's.
 const CHARACTERS_MAX: u64 = 10_485_760;
 
+/// What stands for PostgreSQL's ranges.
+const RANGES: &str = "a pair of columns, or STRUCT(lower, upper)";
+
 /// Types of other systems, by how their names begin, and what takes their values here.
-const INSTEAD: [(&str, &str); 4] = [
+const INSTEAD: [(&str, &str); 11] = [
     ("INT256", "BIGNUM"),
     ("UINT256", "BIGNUM"),
     ("NUMBER", "DECIMAL(precision, scale)"),
     ("VARIANT", "JSON"),
+    ("JSONPATH", "TEXT"),
+    ("INT4RANGE", RANGES),
+    ("INT8RANGE", RANGES),
+    ("NUMRANGE", RANGES),
+    ("DATERANGE", RANGES),
+    ("TSRANGE", RANGES),
+    ("TSTZRANGE", RANGES),
 ];
 
 /// Names that a misspelt type may have meant.
@@ -111,6 +121,22 @@ pub(crate) fn is_boolean(name: &TypeName) -> bool {
     match &name.kind {
         TypeKind::Named { name: path, .. } => {
             name.lists.is_empty() && matches!(unquoted(path).as_deref(), Some("boolean" | "bool"))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a type is written JSONPATH, which casts alone know.
+pub(crate) fn is_jsonpath(name: &TypeName) -> bool {
+    match &name.kind {
+        TypeKind::Named { name: path, modifiers } => {
+            let last = path.names.last().map(folded).unwrap_or_default();
+            let of_catalog = match path.names.as_slice() {
+                [_] => true,
+                [schema, _] => folded(schema) == crate::PG_CATALOG,
+                _ => false,
+            };
+            of_catalog && last == "jsonpath" && modifiers.is_empty() && name.lists.is_empty()
         }
         _ => false,
     }

@@ -49,8 +49,8 @@ pub use functions::{EXAMPLE_ROWS, FunctionInfo};
 pub use parameters::{OpenStatement, is_value_needed, plan_open};
 pub use postgres::{HIDDEN, PG_CATALOG, POSTGRESQL_VERSION};
 pub use relations::{
-    MacroInfo, NullOrder, RelationInfo, Relations, RowPolicy, SystemRows, Used, ViewInfo, chance, clock,
-    form_name,
+    MacroInfo, NullOrder, RelationInfo, Relations, RowPolicy, SystemRows, TableParts, Used, ViewInfo, chance,
+    clock, form_name,
 };
 pub use script::{StatementText, split};
 pub use statement::COLUMNS_MAX;

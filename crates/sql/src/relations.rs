@@ -53,6 +53,19 @@ impl RelationInfo {
     }
 }
 
+/// What `CREATE TABLE (LIKE table)` may take along, besides what `RelationInfo` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableParts {
+    /// The name and the condition of each CHECK, as SQL.
+    pub checks: Vec<(String, String)>,
+    /// PRIMARY KEY and UNIQUE, as CREATE TABLE has them, without names.
+    pub keys: Vec<String>,
+    /// The name of an index that no key made, if there is one.
+    pub index: Option<String>,
+    /// By column, its comment.
+    pub comments: Vec<Option<String>>,
+}
+
 /// A condition that rows must satisfy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPolicy {
@@ -192,6 +205,10 @@ pub trait Relations: Sync {
     /// The columns of a table's unique constraint of that name; `None` when there is no such constraint.
     fn unique_constraint(&self, _table: TableId, _name: &str) -> Option<Vec<usize>> {
         None
+    }
+    /// What a table that is made like this one may have as well.
+    fn table_parts(&self, _table: TableId) -> Result<TableParts> {
+        Ok(TableParts::default())
     }
     /// The view of that name; `None` when there is none.
     fn view(&self, _schema: Option<&str>, _name: &str) -> Option<ViewInfo> {

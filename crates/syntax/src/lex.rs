@@ -340,6 +340,10 @@ impl Lexer<'_> {
             }
             end += 1;
         }
+        // A question mark is a parameter elsewhere.
+        if &self.bytes[start..end] == b"@" && self.bytes.get(end) == Some(&b'?') {
+            end += 1;
+        }
         let run = &self.bytes[start..end];
         if run.starts_with(b"=>") {
             self.at = start + 2;

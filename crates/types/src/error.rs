@@ -211,6 +211,8 @@ pub enum SqlState {
     ConfigurationLimitExceeded,
     /// A server stops.
     AdminShutdown,
+    /// What a SQL/JSON path ran into.
+    Json(JsonState),
     /// XX000: a broken invariant of the engine.
     Internal,
 }
@@ -312,7 +314,44 @@ impl SqlState {
             Self::CantChangeRuntimeParam => "55P02",
             Self::ConfigurationLimitExceeded => "53400",
             Self::AdminShutdown => "57P01",
+            Self::Json(state) => state.code(),
             Self::Internal => "XX000",
+        }
+    }
+}
+
+/// What a SQL/JSON path ran into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JsonState {
+    /// 22031: a text that is no moment for a jsonpath.
+    JsonDatetime,
+    /// 22033: a subscript that a jsonpath cannot have.
+    JsonSubscript,
+    /// 22036: no number where a jsonpath needs one.
+    JsonNonNumeric,
+    /// 22038: several items, or none, where a jsonpath needs one.
+    JsonSingletonRequired,
+    /// 22039: no array where a strict jsonpath needs one.
+    JsonArrayNotFound,
+    /// 2203A: no such key where a strict jsonpath needs it.
+    JsonMemberNotFound,
+    /// 2203B: no number behind a sign of a jsonpath.
+    JsonNumberNotFound,
+    /// 2203C: no object where a jsonpath needs one.
+    JsonObjectNotFound,
+}
+
+impl JsonState {
+    fn code(self) -> &'static str {
+        match self {
+            Self::JsonDatetime => "22031",
+            Self::JsonSubscript => "22033",
+            Self::JsonNonNumeric => "22036",
+            Self::JsonSingletonRequired => "22038",
+            Self::JsonArrayNotFound => "22039",
+            Self::JsonMemberNotFound => "2203A",
+            Self::JsonNumberNotFound => "2203B",
+            Self::JsonObjectNotFound => "2203C",
         }
     }
 }

@@ -49,7 +49,7 @@ pub mod written;
 pub mod zone;
 
 pub use collation::Collation;
-pub use error::{Error, Position, Result, SqlState};
+pub use error::{Error, JsonState, Position, Result, SqlState};
 pub use like::LikePattern;
 pub use logical::{Field, Physical, Schema, Type};
 pub use predicate::{Bound, ColumnPredicate, Comparison, PredicateTree};

@@ -221,6 +221,15 @@ impl sql::Relations for SessionRelations {
         let key = table.keys.iter().find(|k| k.constraint_name(&table.name, &table.columns) == name)?;
         Some(key.columns.clone())
     }
+    fn table_parts(&self, table: TableId) -> Result<sql::TableParts> {
+        let table = self.table_by_id(table)?;
+        Ok(sql::TableParts {
+            checks: table.checks.iter().map(|check| (check.name.clone(), check.text.clone())).collect(),
+            keys: table.keys.iter().map(|key| crate::export::key_text(&table, key)).collect(),
+            index: table.indices.first().map(|index| index.name.clone()),
+            comments: table.attributes.iter().map(|attributes| attributes.comment.clone()).collect(),
+        })
+    }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
         if let Some(format) = crate::lake_tables::format_of(&self.environment, path, options) {
             return self.of_the_moment(lakes::describe(&self.environment, format, path, options));

@@ -276,7 +276,7 @@ pub(super) fn scan_rows(relations: &SessionRelations) -> Vec<Vec<Value>> {
                     count(scan.scan),
                     count(number as u64),
                     Value::text(path),
-                    Value::text(&sign(options.delimiter)),
+                    Value::text(&options.delimiter_text()),
                     Value::text(&sign(options.quote)),
                     Value::text(&sign(options.escape)),
                     Value::text(if options.newline == b'\r' { "\\r" } else { "\\n" }),

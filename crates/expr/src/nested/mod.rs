@@ -13,6 +13,7 @@ mod gathered;
 mod growing;
 mod json;
 mod json_change;
+mod json_paths;
 mod json_shape;
 mod jsonb;
 mod lambda;
@@ -42,6 +43,7 @@ pub(crate) fn named(name: &str) -> Option<Kernel> {
         .or_else(|| distance::named(name))
         .or_else(|| json::named(name))
         .or_else(|| json_change::named(name))
+        .or_else(|| json_paths::named(name))
         .or_else(|| json_shape::named(name))
         .or_else(|| file_names::named(name))
         .or_else(|| moments::named(name))

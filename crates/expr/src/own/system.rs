@@ -37,6 +37,18 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         ),
     ),
     own(
+        "pg_column_size",
+        &[is(&[Takes::Any], Type::Integer)],
+        page(
+            "system",
+            "pg_column_size(value)",
+            "Bytes that the value takes as PostgreSQL would count them; texts of up to 126 bytes have one byte before them, longer ones four; decimals are counted as the integers that hold them.",
+            "pg_column_size('abc')",
+            "4",
+        ),
+        |a| Ok(Value::I32(i32::try_from(column_bytes(&a.values[0])).unwrap_or(i32::MAX))),
+    ),
+    own(
         "num_nulls",
         &[variadic(&[], Type::Integer)],
         page(
@@ -61,6 +73,19 @@ pub(super) const FUNCTIONS: &[ScalarFunction] = &[
         |a| Ok(Value::I32(a.values.iter().filter(|v| !v.is_null()).count() as i32)),
     ),
 ];
+
+/// What a value takes in a row.
+fn column_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::I16(_) => 2,
+        Value::I32(_) | Value::F32(_) => 4,
+        Value::I64(_) | Value::F64(_) => 8,
+        Value::Bytes(bytes) => bytes.len() + if bytes.len() < 127 { 1 } else { 4 },
+        _ => 16,
+    }
+}
 
 fn error(a: &Arguments<'_>) -> Result<Value> {
     Err(refuse(SqlState::InvalidParameterValue, a.text(0)?))

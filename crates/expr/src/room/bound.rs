@@ -58,6 +58,14 @@ fn library(name: &str, inputs: &[Vector], rows: usize, given: impl Fn() -> u64) 
             let step = at(2).abs().max(1);
             u64::try_from(((at(1) - at(0)).abs() / step + 1) * 27).unwrap_or(u64::MAX)
         }),
+        // As many bytes as items may have (`jsonpath`), and as their list.
+        ("jsonb_path_items" | "jsonb_path_query_array" | "jsonb_path_query_first", 4..) => {
+            given().saturating_mul(36).saturating_add(largest(&inputs[0], rows).saturating_mul(TREE_SHARE))
+        }
+        (
+            "jsonb_path_exists" | "jsonb_path_match" | "jsonb_path_exists_opr" | "jsonb_path_match_opr",
+            2..,
+        ) => largest(&inputs[0], rows).saturating_mul(TREE_SHARE),
         ("list_of_moments", 4) => sum(rows, |row| crate::nested::moments_bytes(inputs, row)),
         ("json_pretty" | "jsonb_pretty", 1) => sum(rows, |row| crate::nested::pretty_bytes(inputs, row)),
         ("list_resize", 2..) => sum(rows, |row| {

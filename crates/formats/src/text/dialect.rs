@@ -15,8 +15,10 @@ use types::{Error, Result, SqlState, Type, Value, Zone, cast, datetime, zone};
 /// How records are cut into fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
-    /// The byte between two fields.
+    /// The byte between two fields, or the last one of several.
     pub delimiter: u8,
+    /// The bytes of the delimiter before its last one, zeros before them.
+    pub delimiter_begin: [u8; 3],
     /// The byte around quoted values; `None`: nothing is quoted.
     pub quote: Option<u8>,
     /// A character other than the quote that stands before a quote of the value.
@@ -38,6 +40,7 @@ impl Dialect {
     pub const fn simple(delimiter: u8, quote: Option<u8>) -> Self {
         Dialect {
             delimiter,
+            delimiter_begin: [0; 3],
             quote,
             escape: None,
             newline: b'\n',
@@ -46,6 +49,17 @@ impl Dialect {
             lenient: false,
             record_bytes_max: RECORD_BYTES_MAX,
         }
+    }
+    /// How many bytes a delimiter has before its last one.
+    #[inline]
+    pub fn delimiter_before(&self) -> usize {
+        self.delimiter_begin.iter().filter(|byte| **byte != 0).count()
+    }
+    /// Whether a delimiter, and not just its last byte, ends at this place.
+    #[inline]
+    pub fn ends_delimiter(&self, data: &[u8], at: usize) -> bool {
+        let before = self.delimiter_before();
+        at >= before && data[at - before..at] == self.delimiter_begin[3 - before..]
     }
     /// Where a record ends can be told from the number of quotes before it.
     pub fn counts_quotes(&self) -> bool {
@@ -58,6 +72,7 @@ pub fn dialect_of(format: FileFormat, options: &TextOptions) -> Dialect {
     let set = |byte: u8| (byte != 0).then_some(byte);
     Dialect {
         delimiter: options.delimiter,
+        delimiter_begin: options.delimiter_begin,
         quote: set(options.quote),
         escape: set(options.escape).filter(|e| options.quote != 0 && *e != options.quote),
         newline: options.newline,

@@ -254,7 +254,12 @@ pub fn fault_cause(
             LONGER.to_owned(),
         ),
         Fault::Fields { found, .. } => {
-            let delimiter = (dialect.delimiter as char).escape_default();
+            let bytes =
+                dialect.delimiter_begin.iter().chain([&dialect.delimiter]).copied().filter(|b| *b != 0);
+            let delimiter = match dialect.delimiter_before() {
+                0 => (dialect.delimiter as char).escape_default().to_string(),
+                _ => String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned(),
+            };
             let fewer = match found < fields.len() {
                 true => "; null_padding => true fills up short records",
                 false => "",

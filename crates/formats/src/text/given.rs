@@ -13,8 +13,10 @@ use crate::encoding;
 /// What the user said; the rest is found out from the file.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// The byte between two fields.
+    /// The byte between two fields, or the last one of several.
     pub delimiter: Option<u8>,
+    /// The bytes of the delimiter before its last one, zeros before them.
+    pub delimiter_begin: [u8; 3],
     /// 0 for none.
     pub quote: Option<u8>,
     /// 0 for none.
@@ -115,6 +117,25 @@ fn character(name: &str, value: &str) -> Result<u8> {
     Ok(byte)
 }
 
+/// The bytes of a delimiter before its last one, and that.
+fn delimiter(name: &str, value: &str) -> Result<([u8; 3], u8)> {
+    let Some((last, before)) = value.as_bytes().split_last().filter(|(_, before)| !before.is_empty()) else {
+        return Ok(([0; 3], character(name, value)?));
+    };
+    if matches!(value, "\\t" | "tab" | "TAB") {
+        return Ok(([0; 3], b'\t'));
+    }
+    if before.len() > 3 {
+        return Err(invalid(name, value, "at most four bytes, or '\\t' for a tab"));
+    }
+    if value.bytes().any(|byte| matches!(byte, b'\n' | b'\r' | 0)) {
+        return Err(invalid(name, value, "no line end"));
+    }
+    let mut begin = [0; 3];
+    begin[3 - before.len()..].copy_from_slice(before);
+    Ok((begin, *last))
+}
+
 /// A character, or 0 for none.
 fn maybe_character(name: &str, value: &str) -> Result<u8> {
     if value.is_empty() { Ok(0) } else { character(name, value) }
@@ -177,7 +198,10 @@ impl Given {
             }
             given.said.push((lower.clone(), value.clone()));
             match lower.as_str() {
-                "delimiter" | "delim" | "sep" => given.delimiter = Some(character(name, value)?),
+                "delimiter" | "delim" | "sep" | "separator" => {
+                    let (begin, last) = delimiter(name, value)?;
+                    (given.delimiter_begin, given.delimiter) = (begin, Some(last));
+                }
                 "quote" => given.quote = Some(maybe_character(name, value)?),
                 "escape" => given.escape = Some(maybe_character(name, value)?),
                 "new_line" => {
@@ -286,13 +310,19 @@ impl Given {
         if self.header_matches && self.no_sniffing {
             return wrong("header 'match' looks at the file, which auto_detect => false forbids");
         }
-        if self.delimiter.is_some() && self.delimiter == self.quote {
+        let within = |byte: Option<u8>| {
+            let byte = byte.filter(|byte| *byte != 0);
+            byte.is_some_and(|byte| self.delimiter == Some(byte) || self.delimiter_begin.contains(&byte))
+        };
+        // What is not said is the usual quote.
+        let quote = self.quote.or(Some(b'"').filter(|_| self.delimiter_begin != [0; 3]));
+        if within(quote) {
             return wrong("delimiter and quote must be different characters");
         }
-        if self.delimiter.is_some() && self.delimiter == self.escape {
+        if within(self.escape) {
             return wrong("delimiter and escape must be different characters");
         }
-        if self.delimiter.is_some() && self.delimiter == self.comment {
+        if within(self.comment) {
             return wrong("delimiter and comment must be different characters");
         }
         if self.decimal.is_some() && self.decimal == self.thousands {

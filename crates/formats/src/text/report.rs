@@ -60,6 +60,13 @@ fn character(byte: u8) -> String {
     }
 }
 
+fn delimiter(options: &plan::file::TextOptions) -> String {
+    match options.delimiter_text() {
+        text if text.len() == 1 => character(options.delimiter),
+        text => text,
+    }
+}
+
 /// Columns and one row: what the files are, and a call that reads them without looking again.
 pub fn report(
     environment: &Environment,
@@ -89,7 +96,7 @@ pub fn report(
     } else {
         notes.push("columns of dates have several forms".to_owned());
     }
-    call.push(format!("delim => {}", quote::text(&character(options.delimiter))));
+    call.push(format!("delim => {}", quote::text(&delimiter(&options))));
     call.push(format!("quote => {}", quote::text(&character(options.quote))));
     call.push(format!("escape => {}", quote::text(&character(options.escape))));
     call.push(format!("new_line => '{newline}'"));
@@ -120,7 +127,7 @@ pub fn report(
     };
     let count = |n: u64| Value::I64(i64::try_from(n).unwrap_or(i64::MAX));
     let row = vec![
-        text(&character(options.delimiter)),
+        text(&delimiter(&options)),
         text(&character(options.quote)),
         text(&character(options.escape)),
         text(newline),

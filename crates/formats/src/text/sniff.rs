@@ -92,7 +92,8 @@ fn find_dialect(sample: &Sample, known: &Known, columns: Option<usize>) -> Diale
     };
     if !known.quote {
         let mut quotes = vec![b'"'];
-        if beside(b'\'') {
+        let within = known.dialect.delimiter == b'\'' || known.dialect.delimiter_begin.contains(&b'\'');
+        if beside(b'\'') && !within {
             quotes.push(b'\'');
         }
         vary(&quotes, &|dialect, quote| dialect.quote = Some(quote));
@@ -302,6 +303,7 @@ pub fn look(
 fn options_said(given: &Given, delimiter: u8, quote: u8) -> TextOptions {
     TextOptions {
         delimiter,
+        delimiter_begin: given.delimiter_begin,
         quote,
         escape: given.escape.unwrap_or(quote),
         newline: given.newline.unwrap_or(b'\n'),

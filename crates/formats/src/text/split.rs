@@ -82,6 +82,7 @@ impl Span {
 pub fn append_marks(data: &[u8], from: usize, dialect: Dialect, out: &mut Vec<u32>) {
     const PIECE: usize = 16 * 1024;
     let mut words = [0u64; PIECE / 64];
+    let whole = dialect.delimiter_before() == 0;
     let mut pace = UnwindingPace::new(Place::Sniff);
     for (number, piece) in data[from..].chunks(PIECE).enumerate() {
         pace.unwind_if_stopped(piece.len());
@@ -103,8 +104,15 @@ pub fn append_marks(data: &[u8], from: usize, dialect: Dialect, out: &mut Vec<u3
                 bits &= (1 << here) - 1;
             }
             while bits != 0 {
-                out.push((base + at * 64) as u32 + bits.trailing_zeros());
+                let place = (base + at * 64) as u32 + bits.trailing_zeros();
                 bits &= bits - 1;
+                // The last byte of a longer delimiter may stand for itself.
+                if whole
+                    || data[place as usize] != dialect.delimiter
+                    || dialect.ends_delimiter(data, place as usize)
+                {
+                    out.push(place);
+                }
             }
         }
     }
@@ -221,7 +229,9 @@ impl<'a> Records<'a> {
     #[inline]
     fn fields(&mut self, first: usize, out: &mut Vec<Span>) -> Result<(), Fault> {
         let mut start = self.position;
+        let before = self.dialect.delimiter_before();
         loop {
+            self.pass_overlapping(start, before);
             let mut mark = self.mark();
             let mut span = None;
             if let (Some(at), Some(quote)) = (mark, self.dialect.quote)
@@ -251,7 +261,8 @@ impl<'a> Records<'a> {
                 Some(at) => {
                     self.next += 1;
                     self.position = at + 1;
-                    (at, self.data[at] == self.dialect.delimiter)
+                    let more = self.data[at] == self.dialect.delimiter;
+                    (if more { at - before } else { at }, more)
                 }
                 None => {
                     self.position = self.end;
@@ -281,6 +292,20 @@ impl<'a> Records<'a> {
                 out.push(Span::new(start, start, 0));
                 return Ok(());
             }
+        }
+    }
+
+    /// Passes ends of delimiters that begin before a field does: of `|||` the first two are one.
+    #[inline]
+    fn pass_overlapping(&mut self, start: usize, before: usize) {
+        if before == 0 {
+            return;
+        }
+        while let Some(at) = self.mark()
+            && at < start + before
+            && self.data[at] == self.dialect.delimiter
+        {
+            self.next += 1;
         }
     }
 
@@ -341,8 +366,15 @@ impl<'a> Records<'a> {
             if byte != quote {
                 continue;
             }
-            let end = self.mark().unwrap_or(self.end);
-            if blank(&self.data[at + 1..end]) && self.mark().is_none_or(|next| self.separates(next)) {
+            let end = match self.mark() {
+                Some(next) if self.data[next] == self.dialect.delimiter => {
+                    next - self.dialect.delimiter_before()
+                }
+                next => next.unwrap_or(self.end),
+            };
+            if blank(self.data.get(at + 1..end).unwrap_or_default())
+                && self.mark().is_none_or(|next| self.separates(next))
+            {
                 return Ok((Span::new(open + 1, at, flags), at + 1));
             }
             flags |= ESCAPED;

@@ -11,7 +11,7 @@ use super::{BatchWriter, WriteFormat, WriteOptions};
 pub(super) struct Delimited<W> {
     out: W,
     types: Vec<Type>,
-    separator: char,
+    separator: String,
     null_text: String,
     /// Odd characters are escaped by a backslash instead of being quoted.
     escapes: bool,
@@ -37,7 +37,7 @@ impl<W: Write> Delimited<W> {
         let mut this = Delimited {
             out,
             types,
-            separator: options.delimiter,
+            separator: options.delimiter.clone(),
             null_text: options.null_text.clone(),
             escapes: options.format == WriteFormat::Tsv,
             quotes: options.quote.map(|quote| (quote, options.escape)),
@@ -56,17 +56,21 @@ impl<W: Write> Delimited<W> {
         self.line.clear();
         for (at, cell) in cells.enumerate() {
             if at > 0 {
-                self.line.push(self.separator);
+                self.line.push_str(&self.separator);
             }
             match cell.as_deref() {
                 None => self.line.push_str(&self.null_text),
-                Some(text) if self.escapes => escaped_cell(text, self.separator, &mut self.line),
+                Some(text) if self.escapes => {
+                    escaped_cell(text, self.separator.chars().next().unwrap_or('\t'), &mut self.line)
+                }
                 Some(text) => match self.quotes {
                     None => self.line.push_str(text),
                     Some(quotes) if self.forced[at] => quoted(text, quotes, &mut self.line),
                     Some(quotes) => {
                         // Alone on its line, `\.` would end the rows of COPY FROM STDIN.
-                        let signs = [self.separator, quotes.0, '\n', '\r'];
+                        // A part of a delimiter at a value's end would be one with what follows.
+                        let signs =
+                            |c: char| self.separator.contains(c) || c == quotes.0 || matches!(c, '\n' | '\r');
                         match text == self.null_text || text == "\\." || text.contains(signs) {
                             true => quoted(text, quotes, &mut self.line),
                             false => self.line.push_str(text),

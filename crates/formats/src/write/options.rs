@@ -70,8 +70,8 @@ pub struct WriteOptions {
     pub compression: Compression,
     /// Text with delimiters: names of the columns come first.
     pub header: bool,
-    /// The character between values in text with delimiters.
-    pub delimiter: char,
+    /// What stands between values in text with delimiters: one character, in CSV at most four bytes.
+    pub delimiter: String,
     /// What stands for NULL in text with delimiters.
     pub null_text: String,
     /// What values of CSV are put between, where they need it; without one nothing is quoted.
@@ -255,7 +255,7 @@ impl WriteOptions {
             format,
             compression: if format == WriteFormat::Parquet { Compression::Zstd } else { Compression::None },
             header: true,
-            delimiter: if format == WriteFormat::Tsv { '\t' } else { ',' },
+            delimiter: if format == WriteFormat::Tsv { "\t" } else { "," }.to_owned(),
             null_text: if format == WriteFormat::Tsv { "\\N".into() } else { String::new() },
             quote: Some('"'),
             escape: '"',
@@ -319,14 +319,7 @@ impl WriteOptions {
                 },
                 "compression" | "codec" => out.compression = compression(name, value, format)?,
                 "header" => out.header = boolean(name, value)?,
-                "delimiter" | "delim" | "sep" => {
-                    let mut characters = value.chars();
-                    out.delimiter = match (value.as_str(), characters.next(), characters.next()) {
-                        ("\\t" | "tab", ..) => '\t',
-                        (_, Some(c), None) if !matches!(c, '"' | '\n' | '\r' | '\\') && c.is_ascii() => c,
-                        _ => return Err(invalid(name, value, "one ASCII character, or '\\t' for a tab")),
-                    };
-                }
+                "delimiter" | "delim" | "sep" => out.delimiter = delimiter(name, value, format)?,
                 "null" | "nullstr" => out.null_text.clone_from(value),
                 "row_group_size" => {
                     out.group_rows = value
@@ -453,7 +446,7 @@ impl WriteOptions {
             };
         };
         self.escape = escape.flatten().unwrap_or(quote);
-        if quote == self.delimiter || self.escape == self.delimiter {
+        if self.delimiter.contains([quote, self.escape]) {
             return refuse("QUOTE and ESCAPE are other characters than the DELIMITER");
         }
         if !self.null_text.is_empty() && self.null_text.contains(quote) {
@@ -515,6 +508,21 @@ impl WriteOptions {
 fn invalid(name: &str, value: &str, wanted: &str) -> Error {
     let message = format!("invalid value for option \"{name}\": \"{value}\"");
     Error::new(SqlState::InvalidParameterValue, message).with_hint(format!("{name} is {wanted}"))
+}
+
+/// What stands between values: one character, in CSV up to four bytes.
+fn delimiter(name: &str, value: &str, format: WriteFormat) -> Result<String> {
+    let fits = |c: char| !matches!(c, '"' | '\n' | '\r' | '\\' | '\0');
+    let most = if format == WriteFormat::Csv { 4 } else { 1 };
+    match value {
+        "\\t" | "tab" => Ok("\t".to_owned()),
+        text if (1..=most).contains(&text.len()) && text.chars().all(fits) => Ok(text.to_owned()),
+        _ if most == 1 => Err(invalid(name, value, "one ASCII character, or '\\t' for a tab")),
+        _ => {
+            let wanted = "at most four bytes without quotes and line ends, or '\\t' for a tab";
+            Err(invalid(name, value, wanted))
+        }
+    }
 }
 
 /// One ASCII character, or none.

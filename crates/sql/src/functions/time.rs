@@ -213,6 +213,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "statement_timestamp() IS NOT NULL",
             "true",
         ),
+        (
+            "timeofday",
+            "timeofday()",
+            "The moment at which it is evaluated, as text.",
+            "timeofday() LIKE '%:%'",
+            "true",
+        ),
         ("today", "today()", "The day on which the transaction began.", "today() = current_date", "true"),
         (
             "transaction_timestamp",

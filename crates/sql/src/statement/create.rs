@@ -56,6 +56,13 @@ fn check_width(columns: usize) -> Result<()> {
     Err(Error::new(SqlState::StatementTooComplex, message))
 }
 
+/// What stands in the brackets of CREATE TABLE, and the comments of columns that are like those of another table.
+struct Elements<'a> {
+    columns: Vec<&'a ColumnDef>,
+    constraints: Vec<&'a Constraint>,
+    comments: Vec<(String, String)>,
+}
+
 impl<'a> Context<'a> {
     /// CREATE TABLE, with columns or AS a query.
     pub(super) fn create_table(&self, create: &'a CreateTable) -> Result<Statement> {
@@ -78,7 +85,7 @@ impl<'a> Context<'a> {
             return Err(refused("CREATE TABLE", clause));
         }
         refuse_options(given)?;
-        let (columns, constraints) = self.elements(elements)?;
+        let Elements { columns, constraints, comments } = self.elements(elements)?;
         if let Some(partition) = partition {
             self.partition_column(partition)?;
         }
@@ -87,6 +94,7 @@ impl<'a> Context<'a> {
             with: self.option_values(given)?,
             temporary: *temporary,
             if_exists: super::if_exists(*if_there),
+            comments,
             ..TableOptions::default()
         };
         let Some(statement) = query else {
@@ -111,8 +119,8 @@ impl<'a> Context<'a> {
     }
 
     /// Columns and constraints, once what none has here has been refused.
-    fn elements(&self, elements: &'a [TableElement]) -> Result<(Vec<&'a ColumnDef>, Vec<&'a Constraint>)> {
-        let (mut columns, mut constraints) = (vec![], vec![]);
+    fn elements(&self, elements: &'a [TableElement]) -> Result<Elements<'a>> {
+        let (mut columns, mut constraints, mut comments) = (vec![], vec![], vec![]);
         for element in elements {
             match element {
                 TableElement::Column(column) => {
@@ -126,10 +134,20 @@ impl<'a> Context<'a> {
                     self.refuse_constraint(constraint)?;
                     constraints.push(constraint);
                 }
-                TableElement::Like(..) => return Err(refused("CREATE TABLE", "LIKE")),
+                TableElement::Like(table, parts) => {
+                    let like = self.like(table, parts)?;
+                    for element in like.elements {
+                        match element {
+                            TableElement::Column(column) => columns.push(column),
+                            TableElement::Constraint(constraint) => constraints.push(constraint),
+                            TableElement::Like(..) => {}
+                        }
+                    }
+                    comments.extend(like.comments);
+                }
             }
         }
-        Ok((columns, constraints))
+        Ok(Elements { columns, constraints, comments })
     }
 
     /// A table of the rows of a query.

@@ -20,6 +20,7 @@ mod function;
 mod generated;
 mod index;
 mod kinds;
+mod like;
 mod load;
 mod modify;
 mod options;

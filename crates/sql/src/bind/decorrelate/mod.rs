@@ -51,7 +51,8 @@ impl Binder<'_> {
         let mut found = Found::new();
         for Pending { placeholder, plan: subquery, kind } in pending {
             match kind {
-                PendingKind::Scalar { column } => {
+                PendingKind::Scalar { column, computed } => {
+                    plan = self.with_computed(plan, computed, &found);
                     let (joined, value) = self.attach_scalar(plan, subquery, column)?;
                     plan = joined;
                     found.insert(placeholder, value);
@@ -114,11 +115,15 @@ impl Binder<'_> {
         if free.is_empty() {
             return Ok(with_mark(joined(input, subquery, conditions, kind)));
         }
-        // Through DISTINCT and grouping only where more rows of the subquery do not matter.
-        let lifted = self.lift(subquery.clone(), &free)?;
-        if free_columns(&lifted.plan).is_disjoint(&free) {
-            conditions.extend(lifted.conditions);
-            return Ok(with_mark(joined(input, lifted.plan, conditions, kind)));
+        // What is volatile has other rows for every row whose columns it uses; lifted, all of them would share its rows.
+        let made = made_columns(&input);
+        if !subquery.is_volatile() || !free.iter().any(|id| made.contains(id)) {
+            // Through DISTINCT and grouping only where more rows of the subquery do not matter.
+            let lifted = self.lift(subquery.clone(), &free)?;
+            if free_columns(&lifted.plan).is_disjoint(&free) {
+                conditions.extend(lifted.conditions);
+                return Ok(with_mark(joined(input, lifted.plan, conditions, kind)));
+            }
         }
         let (input, inner, keys) = self.unnest_over(input, subquery, &free)?;
         let mut plan = join(input, inner, kind, keys, none_if_empty(conditions));
@@ -146,10 +151,12 @@ impl Binder<'_> {
             }
             false => (input, None),
         };
+        // Rows that only use columns of queries further out are the same for all rows here.
+        let row_by_row = number.is_some() && !outer.is_empty();
         let outer: Vec<ColumnId> = outer.into_iter().chain(number).collect();
         let input = if input.is_volatile() { self.rows_of_one_run(input)? } else { input };
         let runs = Runs::new(&self.deferred, self.next_index());
-        let domain = Domain { source: &input, outer, runs };
+        let domain = Domain { source: &input, outer, row_by_row, runs };
         let (plan, map) = domain.unnest(subquery, &mut self.columns)?;
         let Domain { outer, runs, .. } = domain;
         let (computed, deferred, next) = runs.into_rows();
@@ -174,7 +181,7 @@ impl Binder<'_> {
             let (input, inner, keys) = self.unnest_over(input, subquery, &free)?;
             return Ok((null_safe(join(input, inner, JoinKind::Left, keys, None)), self.column(column)));
         }
-        if let Some((grouped, keys, value)) = self.by_groups(&subquery, column, &free)? {
+        if !volatile && let Some((grouped, keys, value)) = self.by_groups(&subquery, column, &free)? {
             return Ok((join(input, grouped, JoinKind::Left, keys, None), value));
         }
         if has_one_row(&subquery) {
@@ -271,13 +278,15 @@ impl Binder<'_> {
             }
             other => (other, false),
         };
-        let lifted = self.lift(subquery.clone(), free)?;
         self.columns.get_mut(column).nullable = true;
-        if free_columns(&lifted.plan).is_disjoint(free) {
-            let (keys, rest) = split_equalities(lifted.conditions, &|id| !free.contains(&id));
-            if self.unique_by(&lifted.plan, &keys) {
-                let plan = join(input, lifted.plan, JoinKind::Left, keys, none_if_empty(rest));
-                return Ok((plan, self.column(column)));
+        if !subquery.is_volatile() {
+            let lifted = self.lift(subquery.clone(), free)?;
+            if free_columns(&lifted.plan).is_disjoint(free) {
+                let (keys, rest) = split_equalities(lifted.conditions, &|id| !free.contains(&id));
+                if self.unique_by(&lifted.plan, &keys) {
+                    let plan = join(input, lifted.plan, JoinKind::Left, keys, none_if_empty(rest));
+                    return Ok((plan, self.column(column)));
+                }
             }
         }
         // Over the domain, so that only values that really occur outside can be found to have two rows.

@@ -37,7 +37,7 @@ pub(crate) struct Pending {
 /// What a subquery contributes to each row of the plan it is joined to.
 pub(crate) enum PendingKind {
     /// The value of `column` of the only row, NULL when there is none.
-    Scalar { column: ColumnId },
+    Scalar { column: ColumnId, computed: Computed },
     /// Whether there is a row for which all conditions hold.
     Mark { conditions: Vec<Expr>, computed: Computed },
 }
@@ -121,7 +121,11 @@ impl<'a> ExprBinder<'_, 'a> {
             return Ok(Bound::typed(self.run_before(plan, column, ty), span));
         }
         let placeholder = self.binder.columns.add("subquery", ty, true);
-        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Scalar { column } });
+        self.pending.push(Pending {
+            placeholder,
+            plan,
+            kind: PendingKind::Scalar { column, computed: vec![] },
+        });
         Ok(Bound::typed(Expr::column(placeholder, ty), span))
     }
 
@@ -143,7 +147,11 @@ impl<'a> ExprBinder<'_, 'a> {
             return Ok(Some(Bound::typed(self.run_before(plan, column, ty), span)));
         }
         let placeholder = self.binder.columns.add("subquery", ty, true);
-        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Scalar { column } });
+        self.pending.push(Pending {
+            placeholder,
+            plan,
+            kind: PendingKind::Scalar { column, computed: vec![] },
+        });
         Ok(Some(Bound::typed(Expr::column(placeholder, ty), span)))
     }
 
@@ -289,7 +297,7 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// Whether a condition holds for any row of a correlated subquery, NULL where that is not known: one look at its rows.
-    fn any_of_rows(&mut self, plan: LogicalPlan, condition: Expr) -> Expr {
+    fn any_of_rows(&mut self, plan: LogicalPlan, condition: Expr, computed: Computed) -> Expr {
         let ty = Type::Boolean;
         let holds = self.binder.columns.add("holds", ty, true);
         let input = LogicalPlan::Project { input: Box::new(plan), expressions: vec![(holds, condition)] };
@@ -312,7 +320,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let column = self.binder.columns.add("found", ty, true);
         let plan = LogicalPlan::Project { input: Box::new(input), expressions: vec![(column, value)] };
         let placeholder = self.binder.columns.add("subquery", ty, true);
-        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Scalar { column } });
+        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Scalar { column, computed } });
         Expr::column(placeholder, ty)
     }
 
@@ -325,8 +333,8 @@ impl<'a> ExprBinder<'_, 'a> {
         // Copies of a volatile subquery would have other rows.
         let mut rows = None;
         let volatile = !certain && self.binder.is_volatile(&plan);
-        if volatile && computed.is_empty() && !free_columns(&plan).is_empty() {
-            let found = self.any_of_rows(plan, fold::and(conditions));
+        if volatile && !free_columns(&plan).is_empty() {
+            let found = self.any_of_rows(plan, fold::and(conditions), computed);
             return Ok(Bound::typed(if anti { negated(found) } else { found }, span));
         }
         if volatile {

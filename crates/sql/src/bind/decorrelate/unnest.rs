@@ -158,6 +158,8 @@ pub(crate) struct Domain<'p> {
     pub source: &'p LogicalPlan,
     /// The columns whose distinct values make up the domain.
     pub outer: Vec<ColumnId>,
+    /// Whether each row of the source is a row of the domain, for which volatile parts of the plan are evaluated anew.
+    pub row_by_row: bool,
     /// What becomes of rows that were put off until the outer columns are known.
     pub runs: Runs<'p>,
 }
@@ -509,7 +511,9 @@ impl Domain<'_> {
 
     fn concerns(&self, plan: &LogicalPlan) -> bool {
         let free = free_columns(plan);
-        self.outer.iter().any(|o| free.contains(o)) || self.runs.reads_working(plan)
+        self.outer.iter().any(|o| free.contains(o))
+            || self.runs.reads_working(plan)
+            || (self.row_by_row && plan.is_volatile())
     }
 }
 

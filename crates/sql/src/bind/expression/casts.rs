@@ -22,6 +22,9 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(restricted) = self.cast_to_fields(&bound, name, lenient)? {
             return Ok(restricted);
         }
+        if data_type::is_jsonpath(name) && !lenient {
+            return self.cast_to_path(bound).placed(self.text(), span);
+        }
         let (plain, limit) = data_type::limited(name);
         let (text, relations) = (self.text(), self.binder.relations);
         let ty = data_type::column_type(text, &plain, relations).placed(text, span)?;

@@ -20,9 +20,9 @@ use crate::bind::refusal;
 use crate::{place, stack};
 
 /// The operators of signs between two operands, without comparisons and arithmetic.
-const SYMBOLS: [&str; 26] = [
+const SYMBOLS: [&str; 28] = [
     "||", "|", "&", "<<", ">>", "#", "&&", "^@", "~", "~*", "!~", "!~*", "~~", "~~*", "!~~", "!~~*", "->",
-    "->>", "#>", "#>>", "@>", "<@", "#-", "?", "?&", "?|",
+    "->>", "#>", "#>>", "@>", "<@", "#-", "?", "?&", "?|", "@?", "@@",
 ];
 
 /// The operators of signs before an operand.

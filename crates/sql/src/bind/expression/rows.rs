@@ -328,7 +328,7 @@ impl<'a> ExprBinder<'_, 'a> {
             true => self.run_before(plan, array, list),
             false => {
                 let placeholder = self.binder.columns.add("subquery", list, true);
-                let kind = PendingKind::Scalar { column: array };
+                let kind = PendingKind::Scalar { column: array, computed: vec![] };
                 self.pending.push(Pending { placeholder, plan, kind });
                 Expr::column(placeholder, list)
             }

@@ -265,7 +265,7 @@ impl<'a> Binder<'a> {
     }
 
     /// `a POSITIONAL JOIN b`: the first row with the first, the second with the second; NULLs where one side ends.
-    fn positional_join(
+    pub(super) fn positional_join(
         &mut self,
         left: LogicalPlan,
         mut entries: Vec<Entry>,

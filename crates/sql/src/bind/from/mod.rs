@@ -11,6 +11,7 @@ mod histograms;
 pub(crate) mod join;
 pub(crate) mod pivot;
 pub(crate) mod pivot_statement;
+mod rows_from;
 pub(crate) mod sample;
 pub(crate) mod sample_rows;
 pub(crate) mod series;
@@ -213,10 +214,10 @@ impl<'a> Binder<'a> {
                 Ok(source)
             }
             TableKind::Function { .. } | TableKind::RowsFrom { .. } => match called(&table.kind) {
-                Some(called) => self.bind_called(called, table, alias, visible, has_left),
-                None => {
-                    Err(unsupported("ROWS FROM with several functions or with types", self.text, table.span))
+                Some(called) => {
+                    self.bind_called(called, (table, table.alias.as_ref()), alias, visible, has_left)
                 }
+                None => self.rows_from(table, alias, visible, has_left),
             },
             TableKind::Joined(joined) => {
                 if sample.is_some() {
@@ -240,7 +241,7 @@ impl<'a> Binder<'a> {
     fn bind_called(
         &mut self,
         called: Called<'a>,
-        table: &'a tree::Table,
+        (table, columns): (&'a tree::Table, Option<&tree::TableAlias>),
         alias: Option<Alias<'a>>,
         visible: &Scope,
         has_left: bool,
@@ -275,7 +276,7 @@ impl<'a> Binder<'a> {
         }
         self.no_variadic(arguments)?;
         if let Some(function) = crate::bind::from::unnesting::expanded(name) {
-            let given = (arguments, table.alias.as_ref());
+            let given = (arguments, columns);
             let relation = self.expanded_json(&function, given, ordinality, scope(), span)?;
             let mut source = self.function_source(relation, alias, function)?;
             source.lateral = has_left;

@@ -78,7 +78,8 @@ impl<'a> ExprBinder<'_, 'a> {
     /// The list whose elements are the rows of a call.
     pub(crate) fn rows_as_list(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Expr> {
         let text = self.binder.text;
-        if let (true, Some(first)) = (name.starts_with("jsonb_"), arguments.first_mut())
+        if let (true, Some(first)) =
+            (name.starts_with("jsonb_") && !name.contains("_populate_"), arguments.first_mut())
             && first.ty() != Type::Jsonb
         {
             let read = coerce::implicit(first.clone(), Type::Jsonb, text)?;
@@ -136,6 +137,10 @@ impl<'a> ExprBinder<'_, 'a> {
             ("json_each_text", 1) => self.nested_call("json_entries_text", &arguments, span)?,
             ("json_array_elements", 1) => self.nested_call("json_elements", &arguments, span)?,
             ("json_array_elements_text", 1) => self.nested_call("json_elements_text", &arguments, span)?,
+            ("json_populate_record", 2) => Some(self.populated(&arguments[0], &arguments[1], false)?),
+            ("json_populate_recordset", 2) => Some(self.populated(&arguments[0], &arguments[1], true)?),
+            ("json_path_query", _) => self.nested_call("jsonb_path_items", &arguments, span)?,
+            ("json_path_query_tz", _) => self.nested_call("jsonb_path_items_tz", &arguments, span)?,
             ("json_object_keys", 1) => self.nested_call("json_keys_of_object", &arguments, span)?,
             ("json_object_keys", 2) => self.nested_call("json_keys", &arguments, span)?,
             _ => None,
@@ -149,6 +154,52 @@ impl<'a> ExprBinder<'_, 'a> {
                 .with_hint("no function takes these types; a cast may help");
             place::at(error, text, span)
         })
+    }
+
+    /// `json_populate_record` and `json_populate_recordset`: structs of the first argument's type, made of objects. A key
+    /// that an object lacks leaves what the first argument has.
+    fn populated(&self, base: &Bound, json: &Bound, many: bool) -> Result<Expr> {
+        let text = self.binder.text;
+        let refuse = |error: Error| place::at(error, text, base.span);
+        let Some(fields) = base.ty().fields() else {
+            let message = format!("the first argument must be a row, not {}", base.ty());
+            return Err(refuse(Error::new(SqlState::DatatypeMismatch, message).with_hint(
+                "write NULL::STRUCT(a INTEGER, b TEXT), or json_to_record(...) AS x(a INTEGER, b TEXT)",
+            )));
+        };
+        if !(json.ty().is_text() || json.is_null()) {
+            let message = format!("JSON is made a row of, not {}", json.ty());
+            return Err(refuse(Error::new(SqlState::DatatypeMismatch, message)));
+        }
+        let json = match json.ty().is_json() {
+            true => json.expr.clone(),
+            false => coerce::cast(json.expr.clone(), Type::Json),
+        };
+        let ty = base.ty();
+        let nothing = base.expr.as_literal().is_some_and(types::Value::is_null);
+        if many {
+            if !nothing {
+                let message = "json_populate_recordset over a row that is not NULL is not supported";
+                return Err(refuse(Error::unsupported(message)));
+            }
+            return Ok(coerce::cast(json, Type::list(ty)?));
+        }
+        let read = coerce::cast(json.clone(), ty);
+        if nothing {
+            return Ok(call("list_value", vec![read], Type::list(ty)?));
+        }
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        for (at, (name, of)) in fields.iter().enumerate() {
+            let key = Expr::literal(types::Value::text(name), Type::Text);
+            let there = call("json_has_any", vec![json.clone(), key], Type::Boolean);
+            let branches = vec![(there, crate::bind::nested::extract(read.clone(), at))];
+            let otherwise = Some(Box::new(crate::bind::nested::extract(base.expr.clone(), at)));
+            names.push(name.clone());
+            values.push(Expr::new(plan::ExprKind::Case { branches, otherwise }, *of));
+        }
+        let row = crate::bind::nested::struct_of(names, values)?;
+        let of_row = row.ty;
+        Ok(call("list_value", vec![row], Type::list(of_row)?))
     }
 
     /// The elements of a list with their places from 1: rows (x, n).
@@ -188,7 +239,15 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(place::at(error, text, span));
         }
         let around = self.unnests.take();
-        let mut bound = Vec::with_capacity(arguments.len());
+        let named = self.path_arguments(name, arguments).map_err(|e| place::at(e, text, span));
+        let mut bound = match named {
+            Ok(named) => named.unwrap_or_default(),
+            Err(error) => {
+                self.unnests = around;
+                return Err(error);
+            }
+        };
+        let arguments = if bound.is_empty() { arguments } else { &[] };
         for argument in arguments {
             let Some(value) = self.binder.argument_value(argument) else {
                 self.unnests = around;

@@ -112,7 +112,9 @@ impl<'a> Binder<'a> {
         span: Span,
     ) -> Result<Relation> {
         let mut binder = ExprBinder::new(self, scope, Clause::Argument);
-        let mut bound = Vec::with_capacity(arguments.len());
+        let named = binder.path_arguments(function, arguments);
+        let mut bound = named.map_err(|e| binder.binder.error_at(e, span))?.unwrap_or_default();
+        let arguments = if bound.is_empty() { arguments } else { &[] };
         for argument in arguments {
             let Some(value) = binder.binder.argument_value(argument) else {
                 let shown = arguments::shown(argument);
@@ -132,7 +134,9 @@ impl<'a> Binder<'a> {
         }
         crate::bind::check_depth(&list)?;
         let element = list.ty.element().unwrap_or(Type::Null);
-        let of_json = function.starts_with("json") && !function.ends_with("object_keys");
+        let of_json = function.starts_with("json")
+            && !function.ends_with("object_keys")
+            && !function.starts_with("jsonb_path_query");
         let name = if of_json { "value" } else { function };
         let id = self.columns.add(name, element, true);
         let ordinality = with_ordinality.then(|| self.columns.add("ordinality", Type::BigInt, true));

@@ -91,8 +91,10 @@ fn shown(argument: &Bound) -> String {
 }
 
 /// Functions of other systems that go by another name here, or are no function.
-const ELSEWHERE: [(&str, &str); 37] = [
+const ELSEWHERE: [(&str, &str); 39] = [
     ("explode", "unnest(list)"),
+    ("trim_scale", "a cast to a type of the scale that is wanted: value::DECIMAL(10, 2)"),
+    ("setseed", "hash(key) where a random choice has to be the same again; random() has no seed"),
     ("posexplode", "FROM t, unnest(list) WITH ORDINALITY AS u(value, place)"),
     ("flatten_outer", "LEFT JOIN unnest(list) ON true"),
     ("from_unixtime", "to_timestamp(seconds)"),

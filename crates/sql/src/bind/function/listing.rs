@@ -119,7 +119,7 @@ const WINDOWS: [&str; 12] = [
 ];
 
 /// Functions that stand in FROM, macros and functions that list the catalog excluded.
-pub(crate) const TABLE_FUNCTIONS: [&str; 46] = [
+pub(crate) const TABLE_FUNCTIONS: [&str; 52] = [
     "test_all_types",
     "test_vector_types",
     "json_to_record",
@@ -146,6 +146,12 @@ pub(crate) const TABLE_FUNCTIONS: [&str; 46] = [
     "jsonb_array_elements",
     "jsonb_array_elements_text",
     "jsonb_object_keys",
+    "json_populate_record",
+    "json_populate_recordset",
+    "jsonb_path_query",
+    "jsonb_path_query_tz",
+    "jsonb_populate_record",
+    "jsonb_populate_recordset",
     "read_parquet",
     "read_csv",
     "read_json",

@@ -38,7 +38,7 @@ use crate::bind::{Binder, SETVAL_CALLED, folded, refusal};
 use crate::place;
 
 /// Scalar functions that are typed here, in addition to those of the library.
-pub(crate) const OWN: [&str; 36] = [
+pub(crate) const OWN: [&str; 37] = [
     "abs",
     "ceil",
     "ceiling",
@@ -71,6 +71,7 @@ pub(crate) const OWN: [&str; 36] = [
     "statement_timestamp",
     "substr",
     "substring",
+    "timeofday",
     "today",
     "transaction_timestamp",
     "try",

@@ -372,6 +372,12 @@ impl<'a> ExprBinder<'_, 'a> {
                 constant(&if name == "typeof" { shown } else { shown.to_lowercase() })
             }
             // Text is UTF-8, so its bytes are the code.
+            // A quoted literal is one of bytes there, as in PostgreSQL: '\x00ff' is two of them.
+            ("encode", 2) if arguments[0].untyped && arguments[0].expr.as_literal().is_some() => {
+                let bytes = read_literal(&arguments[0], Type::Bytea, text)?;
+                arguments[0] = Bound::typed(bytes, arguments[0].span);
+                library::call(name, arguments, text, span)?
+            }
             ("encode", 1) => library::call("convert_to", with_utf8(arguments), text, span)?,
             ("decode", 1) => library::call("convert_from", with_utf8(arguments), text, span)?,
             ("current_setting", 1) => self.current_setting(&arguments[0])?,

@@ -1,13 +1,18 @@
-//! PostgreSQL's functions of arrays, of regular expressions with all their arguments, and of JSONB: their names, the
-//! types they take, and what they give. Called by `nested_calls`, before its own.
+//! PostgreSQL's functions of arrays, of regular expressions with all their arguments, of JSONB and of SQL/JSON paths:
+//! their names, the types they take, and what they give. A path is a text here, which is read at once where it is a
+//! constant, so that its error has a place; arguments of its functions may have names (`silent => true`). Called by `nested_calls`, before its own.
 //!
 //! Each function gives None for names and types that are not its own, and the next one is asked. An element that has
 //! another type than the array's is brought to their common one.
 
 use plan::{Expr, ExprKind};
+use syntax::tree;
 use types::{Error, Result, SqlState, Type, Value};
 
-use crate::bind::expression::coerce::{self, cast};
+use crate::bind::expression::coerce::{self, Bound, cast};
+use crate::bind::expression::{ExprBinder, zones};
+use crate::bind::folded;
+use crate::bind::function::arguments;
 use crate::bind::nested::call;
 use crate::bind::nested::nested_calls::Call;
 
@@ -23,6 +28,14 @@ pub(crate) const NAMES: &[&str] = &[
     "array_upper",
     "json_strip_nulls",
     "jsonb_insert",
+    "jsonb_path_exists",
+    "jsonb_path_exists_tz",
+    "jsonb_path_match",
+    "jsonb_path_match_tz",
+    "jsonb_path_query_array",
+    "jsonb_path_query_array_tz",
+    "jsonb_path_query_first",
+    "jsonb_path_query_first_tz",
     "jsonb_pretty",
     "jsonb_set",
     "jsonb_set_lax",
@@ -191,7 +204,7 @@ impl Call<'_, '_, '_> {
         Ok(Some(call(self.name, arguments, ty)))
     }
 
-    fn jsonb(&self, at: usize) -> Result<Expr> {
+    pub(crate) fn jsonb(&self, at: usize) -> Result<Expr> {
         let given = self.argument(at);
         match coerce::implicit(given.clone(), Type::Jsonb, self.text())? {
             Some(expr) => Ok(cast(expr, Type::Jsonb)),
@@ -204,7 +217,7 @@ impl Call<'_, '_, '_> {
         }
     }
 
-    fn boolean(&self, at: usize, otherwise: bool) -> Result<Expr> {
+    pub(crate) fn boolean(&self, at: usize, otherwise: bool) -> Result<Expr> {
         match self.arguments.len() > at {
             true => self.to(at, Type::Boolean),
             false => Ok(Expr::boolean(otherwise)),
@@ -269,5 +282,109 @@ impl Call<'_, '_, '_> {
             }
             _ => return Ok(None),
         }))
+    }
+}
+
+/// The parameters of all functions of SQL/JSON paths, in order.
+const PATH_PARAMETERS: [&str; 4] = ["target", "path", "vars", "silent"];
+
+impl Call<'_, '_, '_> {
+    /// Functions of paths, and the operators under names of their own.
+    pub(crate) fn of_json_paths(&self) -> Result<Option<Expr>> {
+        let (name, zoned) = match self.name.strip_suffix("_tz") {
+            Some(name) => (name, true),
+            None => (self.name, false),
+        };
+        let (name, ty) = match (name, self.arguments.len()) {
+            ("jsonb_path_exists", 2..=4) => ("jsonb_path_exists", Type::Boolean),
+            ("jsonb_path_match", 2..=4) => ("jsonb_path_match", Type::Boolean),
+            ("jsonb_path_query_array", 2..=4) => ("jsonb_path_query_array", Type::Jsonb),
+            ("jsonb_path_query_first", 2..=4) => ("jsonb_path_query_first", Type::Jsonb),
+            ("jsonb_path_items", 2..=4) => ("jsonb_path_items", Type::list(Type::Jsonb)?),
+            ("jsonb_path_exists_opr" | "jsonb_path_match_opr", 2) => {
+                return Ok(Some(call(name, vec![self.jsonb(0)?, self.path(1)?], Type::Boolean)));
+            }
+            _ => return Ok(None),
+        };
+        let variables = match self.arguments.len() > 2 {
+            true => self.jsonb(2)?,
+            false => Expr::literal(Value::text("{}"), Type::Jsonb),
+        };
+        let mut given = vec![self.jsonb(0)?, self.path(1)?, variables, self.boolean(3, false)?];
+        if zoned {
+            given.push(zones::session().unwrap_or_else(|| zones::constant(types::Zone::Utc)));
+        }
+        Ok(Some(call(name, given, ty)))
+    }
+
+    /// A path, which is read at once where it is a constant.
+    fn path(&self, at: usize) -> Result<Expr> {
+        let path = self.to(at, Type::Text)?;
+        if let Some(written) = path.as_literal().and_then(Value::as_text) {
+            expr::check_jsonpath(written)?;
+        }
+        Ok(path)
+    }
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    /// The arguments of a function of paths of which some have names, in order; `None` for other calls.
+    pub(crate) fn path_arguments(
+        &mut self,
+        name: &str,
+        given: &'a [tree::Argument],
+    ) -> Result<Option<Vec<Bound>>> {
+        let named = |argument: &tree::Argument| arguments::named(argument).is_some();
+        if !name.starts_with("jsonb_path_") || !given.iter().any(named) {
+            return Ok(None);
+        }
+        let wrong = |message: String| {
+            let hint = format!("it takes {}", PATH_PARAMETERS.join(", "));
+            Error::new(SqlState::UndefinedFunction, message).with_hint(hint)
+        };
+        let mut values: [Option<Bound>; 4] = Default::default();
+        for (at, argument) in given.iter().enumerate() {
+            let (at, value) = match arguments::named(argument) {
+                Some((own, value)) => {
+                    let own = folded(own);
+                    (PATH_PARAMETERS.iter().position(|parameter| *parameter == own), Some(value))
+                }
+                None => (Some(at), self.binder.argument_value(argument)),
+            };
+            let slot = at.and_then(|at| values.get_mut(at)).filter(|slot| slot.is_none());
+            let (Some(slot), Some(value)) = (slot, value) else {
+                let shown = arguments::shown(argument);
+                return Err(wrong(format!("{name} has no such argument, or has it twice: {shown}")));
+            };
+            *slot = Some(self.bind(value)?);
+        }
+        let last = values.iter().rposition(Option::is_some).map_or(0, |at| at + 1);
+        let mut ordered = Vec::with_capacity(last);
+        for (at, value) in values.into_iter().take(last).enumerate() {
+            ordered.push(match (value, at) {
+                (Some(value), _) => value,
+                (None, 2) => {
+                    Bound::typed(Expr::literal(Value::text("{}"), Type::Jsonb), syntax::Span::default())
+                }
+                (None, _) => return Err(wrong(format!("{name} lacks its argument {}", PATH_PARAMETERS[at]))),
+            });
+        }
+        Ok(Some(ordered))
+    }
+
+    /// A cast to JSONPATH: the text of the path in its one form. An error where the text is no path.
+    pub(crate) fn cast_to_path(&self, bound: Bound) -> Result<Bound> {
+        let span = bound.span;
+        let text = bound.ty().is_text() || bound.is_null();
+        if !text {
+            let message = format!("cannot cast type {} to JSONPATH", bound.ty());
+            return Err(Error::new(SqlState::CannotCoerce, message));
+        }
+        let path = cast(bound.expr, Type::Text);
+        if let Some(written) = path.as_literal().and_then(Value::as_text) {
+            expr::check_jsonpath(written)?;
+        }
+        let shown = call("jsonpath_shown", vec![path], Type::Text);
+        Ok(Bound::typed(crate::bind::expression::fold::fold(shown), span))
     }
 }

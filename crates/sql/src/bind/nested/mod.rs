@@ -425,6 +425,15 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(function) = takes_lambda(name) {
             return self.lambda_call(function, arguments, span).map(Some);
         }
+        let named = self.path_arguments(name, arguments).map_err(|e| self.at(e, span))?;
+        if let Some(parts) = named {
+            return self.apply(name, parts, span).map(Some);
+        }
+        if name == "timeofday" && arguments.is_empty() {
+            let now = self.apply("clock_timestamp", vec![], span)?;
+            let form = Expr::literal(Value::text("Dy Mon DD HH24:MI:SS.US YYYY TZ"), Type::Text);
+            return self.apply("to_char", vec![now, Bound::typed(form, span)], span).map(Some);
+        }
         if name == "union_value" {
             return self.union_value(arguments, span).map(Some);
         }
@@ -519,6 +528,8 @@ impl<'a> ExprBinder<'_, 'a> {
             // Beside the functions of the same kind these hold that NULL is no element of any list.
             "@>" | "<@" if lists => "list_contains_all",
             "@>" | "<@" => "json_contains_at_top",
+            "@?" => "jsonb_path_exists_opr",
+            "@@" => "jsonb_path_match_opr",
             "&&" => "list_overlaps",
             "?&" => "json_has_all",
             _ => "json_has_any",

@@ -242,7 +242,7 @@ pub(crate) fn bind(
     _: Span,
 ) -> Result<Option<Expr>> {
     let call = Call { binder, name, arguments };
-    let of_others = [call.of_files()?, call.of_bins()?, call.of_rows()?];
+    let of_others = [call.of_json_paths()?, call.of_files()?, call.of_bins()?, call.of_rows()?];
     for bound in [call.of_json()?, call.of_patterns()?, call.of_arrays()?].into_iter().chain(of_others) {
         if bound.is_some() {
             return Ok(bound);

@@ -96,7 +96,9 @@ impl<'a> Binder<'a> {
     fn bind_query_body(&mut self, query: &'a tree::Query, outer: Option<Rc<Scope>>) -> Result<Relation> {
         self.count_instance()?;
         if !query.locks.is_empty() {
-            return Err(Error::unsupported("FOR UPDATE and FOR SHARE are not supported"));
+            return Err(Error::unsupported("FOR UPDATE and FOR SHARE are not supported").with_hint(
+                "in a SERIALIZABLE transaction COMMIT fails where others have changed a table that it has read",
+            ));
         }
         if let tree::SetExpr::Pivot(pivot) = &query.body {
             // What stands behind it belongs to it.

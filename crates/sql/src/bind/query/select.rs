@@ -89,12 +89,20 @@ fn behind_windows(pending: Vec<Pending>, windows: &[BoundWindow]) -> (Vec<Pendin
     // A subquery that a window call's value is compared with comes after the call.
     // So does what may use a column that is computed for such a one.
     let mut after = false;
-    pending.into_iter().partition(|p| match &p.kind {
-        PendingKind::Scalar { .. } => false,
-        PendingKind::Mark { conditions, computed } => {
-            let mut all = conditions.iter().chain(computed.iter().map(|(_, e)| e));
-            after |= all.any(|c| c.columns().iter().any(|used| windows.iter().any(|w| w.id == *used)));
-            after
+    pending.into_iter().partition(|p| {
+        let of_window = |used: &ColumnId| windows.iter().any(|w| w.id == *used);
+        match &p.kind {
+            PendingKind::Scalar { computed, .. } => {
+                let own = computed.iter().any(|(_, e)| e.columns().iter().any(of_window))
+                    || free_columns(&p.plan).iter().any(of_window);
+                after |= own;
+                own
+            }
+            PendingKind::Mark { conditions, computed } => {
+                let mut all = conditions.iter().chain(computed.iter().map(|(_, e)| e));
+                after |= all.any(|c| c.columns().iter().any(of_window));
+                after
+            }
         }
     })
 }
