@@ -29,7 +29,19 @@ const NEVER: &[(&str, &[&str])] = &[
     ),
     (
         "global",
-        &["block", "vector", "pool", "catalog", "plan", "expr", "hash", "sql", "operators", "scheduler", "types"],
+        &[
+            "block",
+            "vector",
+            "pool",
+            "catalog",
+            "plan",
+            "expr",
+            "hash",
+            "sql",
+            "operators",
+            "scheduler",
+            "types",
+        ],
     ),
     ("bus", &["block", "vector", "pool", "catalog", "plan", "expr", "hash", "sql", "operators", "scheduler"]),
 ];

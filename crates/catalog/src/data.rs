@@ -130,7 +130,6 @@ pub struct TableData {
     /// Sets of columns found to be unique together; forgotten when rows are added.
     unique_sets: Vec<Vec<usize>>,
     zones: ZoneMap,
-    bytes: u64,
     /// This data without its last block, while that block is small enough to be merged with what comes.
     before_tail: Option<Arc<TableData>>,
 }
@@ -155,7 +154,6 @@ impl TableData {
             proven: vec![false; types.len()],
             unique_sets: Vec::new(),
             zones: ZoneMap::new(types),
-            bytes: 0,
             before_tail: None,
         }
     }
@@ -361,8 +359,6 @@ impl TableData {
         if !Arc::ptr_eq(&data.stored[ordinal].block, &before.block) {
             return None;
         }
-        let grown = block.bytes() as u64;
-        data.bytes = data.bytes - data.blocks[ordinal].bytes() as u64 + grown;
         data.blocks[ordinal] = block.clone();
         data.stored[ordinal].block = block.clone();
         if let Some(tail) = &data.before_tail
@@ -433,7 +429,6 @@ impl TableData {
             proven: columns.iter().map(|c| self.proven[*c]).collect(),
             unique_sets: self.unique_sets.iter().filter_map(kept).collect(),
             zones: self.zones.of_columns(columns),
-            bytes: self.bytes,
             before_tail: self.before_tail.as_ref().map(|before| Arc::new(before.of_columns(columns))),
         }
     }
@@ -476,7 +471,6 @@ impl TableData {
                 .chain(right.unique_sets.iter().map(moved))
                 .collect(),
             zones: self.zones.beside(&right.zones),
-            bytes: self.bytes + right.bytes,
             // The tail stays a block of its own.
             before_tail: None,
         })
@@ -546,7 +540,6 @@ impl TableData {
         }
         self.unique_sets.clear();
         self.zones.push(&block);
-        self.bytes += block.bytes() as u64;
         self.offsets.push(rows_before + block.rows() as u64);
         self.deleted_rows += stored.deleted.as_ref().map_or(0, |d| d.rows as u64);
         self.blocks.push(block);
@@ -595,9 +588,9 @@ impl TableData {
     pub fn physical_rows(&self) -> u64 {
         self.offsets.last().copied().unwrap_or(0)
     }
-    /// Bytes of all blocks.
+    /// Bytes of all blocks and of their indices.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.blocks.iter().map(|block| block.bytes() as u64).sum()
     }
     /// Rows before each block, deleted ones counted, and at the end `physical_rows`.
     pub fn row_offsets(&self) -> &[u64] {

@@ -50,7 +50,7 @@ fn compile_times(session: &Session, text: &str) -> Result<Vec<f64>> {
     let told = session.query(&format!("EXPLAIN ANALYZE {text}"))?;
     let mut lines = String::new();
     for row in 0..told.rows() {
-        lines.push_str(&told.value(row, 0).as_text().unwrap_or_default());
+        lines.push_str(told.value(row, 0).as_text().unwrap_or_default());
         lines.push('\n');
     }
     let times = lines.split("compiled in ").skip(1);

@@ -23,8 +23,8 @@ mod regular;
 mod room;
 
 pub use fallback::{ExternalCode, keep};
-pub use kernels::decimal::divide as divide_decimals;
 pub use jsonpath::check as check_jsonpath;
+pub use kernels::decimal::divide as divide_decimals;
 pub use predicate::{Predicate, Selected};
 pub use program::{Program, evaluate_constant, fold_constants};
 pub use room::{Ask, Room, is_too_wide, text_bytes};

@@ -126,7 +126,9 @@ fn what_was_sent_before_the_last_message_is_done() {
             (0..20).for_each(|_| assert_eq!(client.value("SELECT 1"), "1"));
         }
         let unended = [parse("", "INSERT INTO t VALUES (0)", &[]), bind("", "", &[], 0), execute("", 0)];
-        client.send(&[query(insert), query("INSERT INTO t VALUES (1)"), unended.concat(), message('X', b"")].concat());
+        client.send(
+            &[query(insert), query("INSERT INTO t VALUES (1)"), unended.concat(), message('X', b"")].concat(),
+        );
         drop(client);
         timing::until("it has ended", || server.connections() == 1);
         assert_eq!(watch.value("SELECT count(*) FROM t"), (200_001 * round).to_string());
@@ -139,8 +141,7 @@ fn what_was_sent_before_the_last_message_is_done() {
 fn what_a_client_left_behind_ends_with_the_server() {
     let (server, _) = start(|config| config.drain_timeout = Duration::from_millis(50));
     let mut client = Client::connect(server.port());
-    let endless =
-        "SELECT count(*) FROM generate_series(1, 1000000) AS a(i), generate_series(1, 1000000) AS b(j) WHERE i + j = 3";
+    let endless = "SELECT count(*) FROM generate_series(1, 1000000) AS a(i), generate_series(1, 1000000) AS b(j) WHERE i + j = 3";
     client.send(&[query(endless), message('X', b"")].concat());
     timing::until("it works", || server.load().0 == 1);
     drop(client);

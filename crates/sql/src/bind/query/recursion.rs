@@ -64,23 +64,8 @@ impl Recursive {
 impl<'a> Binder<'a> {
     /// One use of a recursive common table expression; `None` for one that does not refer to itself.
     pub(crate) fn bind_recursive(&mut self, at: usize) -> Result<Option<Relation>> {
-        if let Some(known) = &self.ctes[at].recursion {
-            let mut named = known.working.clone();
-            if !known.inside {
-                named.index = known.result;
-                if let Some(state) = &known.state {
-                    named.columns.clone_from(&state.columns);
-                }
-            }
-            let (inside, added) =
-                (known.inside, self.ctes[at].marks.map_or(0, |marks| marks.added().count()));
-            let relation = self.read_rows(&named);
-            if inside {
-                // The second part speaks of its own columns.
-                let own = relation.columns.len() - added;
-                self.unlisted.extend(relation.columns[own..].iter().map(|(_, id)| *id));
-            }
-            return Ok(Some(relation));
+        if let Some(known) = self.ctes[at].recursion.clone() {
+            return Ok(Some(self.read_recursion(at, known)));
         }
         let cte = &self.ctes[at];
         let (scope, name, marks) = (cte.scope.clone(), cte.name.clone(), cte.marks);
@@ -169,6 +154,25 @@ impl<'a> Binder<'a> {
         let rows = Named { index: named.result, columns };
         self.ctes[at].recursion = Some(named);
         Ok(Some(self.read_rows(&rows)))
+    }
+
+    /// Another use of a recursion: the rows of the last round inside its second part, else those of all rounds.
+    fn read_recursion(&mut self, at: usize, known: Recursive) -> Relation {
+        let mut named = known.working;
+        if !known.inside {
+            named.index = known.result;
+            if let Some(state) = known.state {
+                named.columns = state.columns;
+            }
+        }
+        let added = self.ctes[at].marks.map_or(0, |marks| marks.added().count());
+        let relation = self.read_rows(&named);
+        if known.inside {
+            // The second part speaks of its own columns.
+            let own = relation.columns.len() - added;
+            self.unlisted.extend(relation.columns[own..].iter().map(|(_, id)| *id));
+        }
+        relation
     }
 
     /// A recursion that uses columns of the queries around it runs once these are known, for all of their values.
