@@ -384,7 +384,7 @@ impl Inner {
             })
             .collect();
         let Some(ran) = self.run(code, batch, room)? else { return Ok(None) };
-        let Some(rest) = unless_of_the_data(program.evaluate_nodes(&rest, batch, room))? else {
+        let Some(rest) = unless_it_fails(program.evaluate_nodes(&rest, batch, room))? else {
             return Ok(None);
         };
         Ok(Some(self.assembled(ran.vectors, rest)))
@@ -441,12 +441,12 @@ fn is_volatile(graph: &expr::graph::Graph, id: NodeId) -> bool {
     false
 }
 
-/// `None` for an error that belongs to a row: it may be one that nobody needs.
-fn unless_of_the_data<T>(result: Result<T>) -> Result<Option<T>> {
+/// `None` for an error: it may be one of a row that no condition lets through. Vectors tell it where it counts.
+fn unless_it_fails<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_of_the_data() => Ok(None),
-        Err(error) => Err(error),
+        Err(error) if error.state() == types::SqlState::QueryCanceled => Err(error),
+        Err(_) => Ok(None),
     }
 }
 
@@ -465,7 +465,7 @@ fn gather(
     let computed = if nodes.is_empty() {
         Vec::new()
     } else {
-        let Some(computed) = unless_of_the_data(evaluate(&nodes))? else { return Ok(false) };
+        let Some(computed) = unless_it_fails(evaluate(&nodes))? else { return Ok(false) };
         computed
     };
     let mut computed = computed.into_iter();

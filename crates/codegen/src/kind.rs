@@ -42,8 +42,31 @@ impl Kind {
 /// Values of an IN list that are compared one by one; longer lists are looked up by the vectorised evaluator.
 const IN_LIST_MAX: usize = 16;
 
-/// Whether the node's operation becomes code, given that its operands are values in registers.
+/// Whether the node's operation becomes code, given that its operands are values in registers. One that evaluates operands
+/// only for the rows that need them does where all of these become code, too: what vectors compute is computed for every
+/// row, which may fail, or take any time and memory, where no row asks for it.
 pub(crate) fn compiles(graph: &Graph, id: NodeId) -> bool {
+    let guarded = match graph.node(id).operation {
+        Operation::And | Operation::Or => 0,
+        Operation::Case | Operation::Function(Function::Coalesce) => 1,
+        _ => usize::MAX,
+    };
+    let mut open: Vec<NodeId> = graph.node(id).operands.iter().skip(guarded).copied().collect();
+    let mut seen = vec![false; if open.is_empty() { 0 } else { graph.len() }];
+    while let Some(below) = open.pop() {
+        let node = graph.node(below);
+        if std::mem::replace(&mut seen[below], true) || matches!(node.operation, Operation::Input(_)) {
+            continue;
+        }
+        if !becomes_code(graph, below) {
+            return false;
+        }
+        open.extend(&node.operands);
+    }
+    becomes_code(graph, id)
+}
+
+fn becomes_code(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
     let operand = |at: usize| node.operands.get(at).map(|id| graph.node(*id).ty);
     let Some(kind) = Kind::of(node.ty) else { return false };

@@ -108,7 +108,7 @@ impl Piece {
             place.insert(id, at);
             let node = graph.node(id);
             let written = match step {
-                Step::Read(..) => write!(shape, "read {:?};", node.ty),
+                Step::Read(..) => write!(shape, "read {:?} {:?} {:?};", node.ty, node.fails, node.cost),
                 Step::Compute(_) => {
                     let operands: Vec<_> = node.operands.iter().filter_map(|o| place.get(o)).collect();
                     write!(shape, "{:?} {:?} {operands:?} {:?};", node.operation, node.ty, node.fails)

@@ -27,7 +27,8 @@ pub(crate) fn apply(node: &Node, inputs: Vec<Vector>, rows: usize, room: Room<'_
         return Ok(logic::is_null(&inputs[0], negated));
     }
     let repeatable = !matches!(&node.operation, Operation::Library(call) if call.is_volatile());
-    if repeatable && inputs.iter().all(|i| matches!(i.data(), Data::Constant(_))) {
+    let same = |input: &Vector| matches!(input.data(), Data::Constant(_)) && input.validity().is_none();
+    if repeatable && inputs.iter().all(same) {
         let ones: Vec<Vector> = inputs.iter().map(|i| i.slice(0, 1).flatten()).collect();
         let one = kernel(node, &ones, 1, room)?;
         // The value is a copy.

@@ -165,9 +165,8 @@ impl Emitter<'_, '_> {
 
     /// The day of a moment.
     fn day(&mut self, moment: ir::Value) -> (ir::Value, Option<Mask>) {
-        // The last days whose numbers are a DATE's.
-        let bound = i128::from(i32::MAX - 1) * i128::from(MICROS_PER_DAY);
-        let own = self.outside(moment, -bound, bound);
+        // Every other moment's day is a DATE's: the infinite ones are left to vectors.
+        let own = self.outside(moment, i128::from(i64::MIN) + 1, i128::from(i64::MAX) - 1);
         let [value] = self.each_lane(&[moment], |e, lane| {
             let (divisor, zero, one) = (e.whole(MICROS_PER_DAY), e.whole(0), e.whole(1));
             let quotient = e.builder.ins().sdiv(lane[0], divisor);

@@ -106,7 +106,7 @@ impl Cluster {
         let nodes = shape.settings.nodes as usize;
         let mut config = Config::new(nodes, shape.memory_bytes);
         config.message_bytes = shape.settings.message_bytes;
-        config.messages_max = (shape.memory_bytes / config.message_bytes).max(4 * nodes);
+        config.messages_max = (shape.memory_bytes / config.message_bytes).max(16 * nodes);
         config.messages_reserved = config.messages_max / 2;
         config.window_messages_max = WINDOW;
         config.send_messages_max = SENDING;

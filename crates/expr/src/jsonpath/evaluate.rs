@@ -470,7 +470,10 @@ impl<'a> Evaluation<'a> {
             self.count = count;
             let from = self.place(first)?;
             let to = match last {
-                Some(last) => self.place(last)?,
+                Some(last) => {
+                    self.count = count;
+                    self.place(last)?
+                }
                 None => from,
             };
             if !self.ignores && (from < 0 || from > to || to >= count as i64) {
@@ -490,9 +493,17 @@ impl<'a> Evaluation<'a> {
         Ok(any)
     }
 
+    /// What is found on the way to a condition or a number, and let go of again: it takes nothing of what the whole may
+    /// find. An error may have ended in the middle of anything.
+    fn apart<T>(&mut self, find: impl FnOnce(&mut Self) -> Run<T>) -> Run<T> {
+        let (level, ignores, count, left) = (self.level, self.ignores, self.count, self.left);
+        let run = find(self);
+        (self.level, self.ignores, self.count, self.left) = (level, ignores, count, left);
+        run
+    }
+
     fn place(&mut self, node: &'a Node) -> Run<i64> {
-        let mut found = Vec::new();
-        self.node(node, &[], Some(&mut found))?;
+        let found = self.apart(|this| this.items(node, false))?;
         let number = match found.as_slice() {
             [only] => only.number().transpose()?,
             _ => None,
@@ -531,7 +542,7 @@ impl<'a> Evaluation<'a> {
     }
 
     fn single_number(&mut self, node: &'a Node, side: &str, symbol: &str) -> Run<Number> {
-        let items = self.items(node, true)?;
+        let items = self.apart(|this| this.items(node, true))?;
         let number = match items.as_slice() {
             [only] => only.number().transpose()?,
             _ => None,
@@ -736,10 +747,10 @@ impl<'a> Evaluation<'a> {
                 })?
             }
             Predicate::Exists(node) => {
-                let run = match self.strict {
-                    true => self.items(node, false).map(|items| !items.is_empty()),
-                    false => self.node(node, &[], None),
-                };
+                let run = self.apart(|this| match this.strict {
+                    true => this.items(node, false).map(|items| !items.is_empty()),
+                    false => this.node(node, &[], None),
+                });
                 match run {
                     Ok(any) => Truth::from(any),
                     Err(Fault::Soft(_)) => Truth::Unknown,
@@ -757,13 +768,11 @@ impl<'a> Evaluation<'a> {
         right: Option<(&'a Node, bool)>,
         holds: &dyn Fn(&Item<'a>, &Item<'a>, Option<types::Zone>) -> Run<Truth>,
     ) -> Run<Truth> {
-        let (level, ignores, count) = (self.level, self.ignores, self.count);
-        let sides = self.items(left, true).and_then(|left| {
-            let right = right.map(|(node, unwrap)| self.items(node, unwrap)).transpose()?;
+        let sides = self.apart(|this| {
+            let left = this.items(left, true)?;
+            let right = right.map(|(node, unwrap)| this.items(node, unwrap)).transpose()?;
             Ok((left, right))
         });
-        // An error may have ended in the middle of anything.
-        (self.level, self.ignores, self.count) = (level, ignores, count);
         let (left, right) = match sides {
             Ok(sides) => sides,
             Err(Fault::Soft(_)) => return Ok(Truth::Unknown),

@@ -438,6 +438,9 @@ impl WriteOptions {
     /// Settles what stands before quotes, and refuses signs that could not be told apart.
     fn check_quotes(&mut self, escape: Option<Option<char>>) -> Result<()> {
         let refuse = |message: &str| Err(Error::new(SqlState::InvalidParameterValue, message));
+        if self.null_text.chars().any(|c| self.delimiter.contains(c)) {
+            return refuse("the text for NULL has nothing of the DELIMITER in it");
+        }
         let Some(quote) = self.quote else {
             return match (escape, &self.force_quote) {
                 (Some(Some(_)), _) => refuse("ESCAPE needs a QUOTE"),

@@ -68,6 +68,15 @@ impl Wanted {
 }
 
 impl<'a> Context<'a> {
+    /// LIKE tells what a table looks like: as in PostgreSQL, to whom its rows may be read.
+    fn check_like_is_allowed(&self, path: &Path) -> Result<()> {
+        let (own, statement) = self.texts.add(format!("SELECT * FROM {path}"))?;
+        let StatementKind::Query(query) = &statement.kind else { return Ok(()) };
+        let mut binder = self.binder();
+        binder.text = own;
+        binder.query(query).map(|_| ()).map_err(|error| self.at(error, path.span()))
+    }
+
     /// What LIKE stands for.
     pub(super) fn like(&self, path: &Path, parts: &[(bool, Name)]) -> Result<Like<'a>> {
         let wanted = Wanted::of(parts)?;
@@ -78,6 +87,7 @@ impl<'a> Context<'a> {
             return Err(self.at(error, path.span()));
         }
         let (_, info) = self.table(path)?;
+        self.check_like_is_allowed(path)?;
         let others = self.relations.table_parts(info.id).map_err(|e| self.at(e, path.span()))?;
         if let (true, Some(index)) = (wanted.indexes, &others.index) {
             let message = format!("INCLUDING INDEXES does not take the index \"{index}\" along");

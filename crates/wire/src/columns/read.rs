@@ -130,6 +130,23 @@ struct Column<'a> {
     end: usize,
 }
 
+/// A value in all rows but those that are NULL. A constant vector has it in every row, so with NULLs it is none: bytes are
+/// one entry of a dictionary then, and take no memory a row but their codes.
+fn repeated(ty: Type, value: Value, rows: usize, validity: Option<NullBuffer>) -> Vector {
+    let one = Vector::constant(ty, value, if validity.is_some() { 1 } else { rows });
+    match validity {
+        None => one,
+        Some(validity) => {
+            let codes: ScalarBuffer<u32> = vec![0; rows].into();
+            let values = one.flatten();
+            if ty.physical() != Physical::Bytes {
+                return values.gather(&codes).with_validity(Some(validity));
+            }
+            Vector::new(ty, Data::Dictionary { codes, values: values.into() }, Some(validity))
+        }
+    }
+}
+
 impl Column<'_> {
     fn read(mut self, form: Form, known: Known<'_>) -> Result<Vector, Unread> {
         let physical = self.ty.physical();
@@ -138,7 +155,7 @@ impl Column<'_> {
             Form::Constant => {
                 let validity = self.validity()?;
                 let value = self.constant()?;
-                Ok(Vector::constant(self.ty, value, self.rows).with_validity(validity))
+                Ok(repeated(self.ty, value, self.rows, validity))
             }
             Form::Bits if physical == Physical::Bool => {
                 let validity = self.validity()?;
@@ -256,8 +273,7 @@ impl Column<'_> {
             if self.ty.is_nested() && valid > 0 {
                 return Err(wrong("a nested value is empty"));
             }
-            let empty = Vector::constant(self.ty, Value::Bytes([].into()), self.rows);
-            return Ok(empty.with_validity(validity));
+            return Ok(repeated(self.ty, Value::Bytes([].into()), self.rows, validity));
         }
         let strings = strings::read(self.ty, self.rows, least, self.width, &sizes, bytes)
             .ok_or_else(|| wrong("sizes and bytes of strings do not agree, or a text is no UTF-8"))?;
@@ -284,7 +300,7 @@ impl Column<'_> {
         let codes: ScalarBuffer<u32> = match self.width {
             // The only value there is.
             0 if values.len() == 1 => {
-                return Ok(Vector::constant(self.ty, values.value(0), self.rows).with_validity(validity));
+                return Ok(repeated(self.ty, values.value(0), self.rows, validity));
             }
             1 => {
                 widen::<u8, i32>(&places, 0, &mut out);

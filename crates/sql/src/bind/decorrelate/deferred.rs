@@ -337,6 +337,14 @@ fn with_outer(
     (all, renamed)
 }
 
+/// Whether a plan has volatile calls, but for those of rows that are put off: these are computed once where they belong.
+pub(crate) fn is_volatile_here(plan: &LogicalPlan) -> bool {
+    if parts(plan).is_some() {
+        return false;
+    }
+    plan.expressions().into_iter().any(Expr::is_volatile) || plan.children().into_iter().any(is_volatile_here)
+}
+
 /// Whether a plan reads materialized rows of which `wanted` is true.
 pub(crate) fn reads(plan: &LogicalPlan, wanted: &dyn Fn(usize) -> bool) -> bool {
     let own = match plan {

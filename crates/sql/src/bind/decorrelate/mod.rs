@@ -154,7 +154,9 @@ impl Binder<'_> {
         // Rows that only use columns of queries further out are the same for all rows here.
         let row_by_row = number.is_some() && !outer.is_empty();
         let outer: Vec<ColumnId> = outer.into_iter().chain(number).collect();
-        let input = if input.is_volatile() { self.rows_of_one_run(input)? } else { input };
+        // The domain is a copy of these rows: numbers of rows without an order are theirs in one run alone.
+        let numbered = number.is_some() && !self.is_scan_of_last_round(&input);
+        let input = if numbered || input.is_volatile() { self.rows_of_one_run(input)? } else { input };
         let runs = Runs::new(&self.deferred, self.next_index());
         let domain = Domain { source: &input, outer, row_by_row, runs };
         let (plan, map) = domain.unnest(subquery, &mut self.columns)?;
@@ -167,6 +169,12 @@ impl Binder<'_> {
         }
         let keys = outer.iter().map(|o| (self.column(*o), self.column(map[o]))).collect();
         Ok((input, plan, keys))
+    }
+
+    /// Whether these are numbered rows of a recursion's last round as they are: every scan of those has one order.
+    fn is_scan_of_last_round(&self, input: &LogicalPlan) -> bool {
+        let LogicalPlan::Window { input, .. } = input else { return false };
+        matches!(**input, LogicalPlan::Scan { .. }) && self.reads_working(input)
     }
 
     fn attach_scalar(

@@ -14,7 +14,7 @@ use plan::{
 };
 use types::{Comparison, Error, Result, Type, Value};
 
-use crate::bind::decorrelate::deferred::Runs;
+use crate::bind::decorrelate::deferred::{Runs, is_volatile_here};
 use crate::bind::substitute;
 
 /// Columns that a plan uses but does not produce.
@@ -513,7 +513,7 @@ impl Domain<'_> {
         let free = free_columns(plan);
         self.outer.iter().any(|o| free.contains(o))
             || self.runs.reads_working(plan)
-            || (self.row_by_row && plan.is_volatile())
+            || (self.row_by_row && is_volatile_here(plan))
     }
 }
 

@@ -136,14 +136,13 @@ impl<'a> Binder<'a> {
         self.ctes.extend(hidden);
         let mut relation = result?;
         self.rename_columns(&mut relation, &names)?;
-        // A text that was written for the statement (PIVOT) may name it more often than the statement does.
-        let again = references != 1 || !self.steps.is_empty() || !self.inside.is_empty();
-        let differs = again && self.is_volatile(&relation.plan);
+        // One that is named once may still be read for each row of a query around.
+        let differs = self.is_volatile(&relation.plan);
         if !(once || differs) {
             return Ok(relation);
         }
         if !free_columns(&relation.plan).is_empty() {
-            if !differs || references == 1 || self.reads_working(&relation.plan) {
+            if !differs || self.reads_working(&relation.plan) {
                 return Ok(relation);
             }
             // Computed for each row of the query around it, and once for all that read it there.
