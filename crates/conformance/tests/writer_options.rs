@@ -224,6 +224,7 @@ fn what_is_no_option_is_refused_by_name() {
     for (options, part) in [
         ("FORMAT csv, HEADER, HEADER false", "more than once"),
         ("FORMAT csv, DELIM ';', SEP ','", "more than once"),
+        ("FORMAT csv, DELIMITER '||', NULL '|'", "nothing of the DELIMITER"),
         ("FORMAT parquet, HEADER", "it is for csv, tsv"),
         ("FORMAT csv, ROW_GROUP_SIZE 5", "it is for parquet"),
         ("FORMAT parquet, DATEFORMAT '%d'", "it is for csv"),

@@ -270,3 +270,16 @@ fn all_data_roles_read_and_write_all_data() {
     expect(w, &[("INSERT INTO t VALUES (1)", None), ("SELECT * FROM t", NO), ("DELETE FROM t", None)]);
     expect(n, &[("SELECT * FROM t", NO), ("SET ROLE pg_read_all_data", None), ("SELECT * FROM t", None)]);
 }
+
+/// CREATE TABLE (LIKE) tells what a table looks like to whom its rows may be read.
+#[test]
+fn tables_are_copied_in_form_by_whom_may_read_them() {
+    let database = database();
+    let admin = database.session();
+    run(&admin, "CREATE TABLE t (a INT DEFAULT 42 CHECK (a <> 4711)); CREATE ROLE u LOGIN");
+    run(&admin, "GRANT CREATE ON SCHEMA main TO u");
+    let u = database.session_as("u").unwrap();
+    expect(&u, &[("CREATE TABLE own (a INT)", None), ("CREATE TABLE like_t (LIKE t INCLUDING ALL)", NO)]);
+    run(&admin, "GRANT SELECT ON t TO u");
+    expect(&u, &[("CREATE TABLE like_t (LIKE t INCLUDING ALL)", None)]);
+}
