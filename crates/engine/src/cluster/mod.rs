@@ -37,6 +37,8 @@ const SILENCE_MAX: u64 = 30_000 * MILLISECOND;
 const WINDOW: usize = 8;
 /// Messages of an exchange that may be on their way to the links.
 const SENDING: usize = 16;
+/// Bytes of a message below which none is made smaller for many nodes' sake.
+const SHARED_MESSAGE_BYTES_MIN: usize = 64 << 10;
 
 /// The nodes, and what runs on them.
 pub(crate) struct Cluster {
@@ -82,6 +84,15 @@ impl SlabSource for OnHeap {
 }
 
 /// The cluster that statements of a database run on, once one was asked for.
+impl Shape {
+    /// Bytes of a message: smaller ones where many nodes share the memory, as far as these are worth sending, since every
+    /// exchange has two for each node at least.
+    fn message_bytes(&self) -> usize {
+        let share = self.memory_bytes / (16 * self.settings.nodes as usize);
+        self.settings.message_bytes.min((share & !4095).max(SHARED_MESSAGE_BYTES_MIN))
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Clusters(Mutex<Option<Arc<Cluster>>>);
 
@@ -105,8 +116,8 @@ impl Cluster {
     fn start(shape: Shape) -> Result<Cluster> {
         let nodes = shape.settings.nodes as usize;
         let mut config = Config::new(nodes, shape.memory_bytes);
-        config.message_bytes = shape.settings.message_bytes;
-        config.messages_max = (shape.memory_bytes / config.message_bytes).max(16 * nodes);
+        config.message_bytes = shape.message_bytes();
+        config.messages_max = (shape.memory_bytes / config.message_bytes).max(4 * nodes);
         config.messages_reserved = config.messages_max / 2;
         config.window_messages_max = WINDOW;
         config.send_messages_max = SENDING;
@@ -157,7 +168,7 @@ impl Cluster {
     }
 
     fn limits(&self) -> Limits {
-        let message_bytes = self.made_of.settings.message_bytes;
+        let message_bytes = self.made_of.message_bytes();
         let messages_waiting_max = 2 * self.nodes.len();
         Limits { message_bytes, messages_waiting_max, own_bytes_max: 8 * message_bytes }
     }
@@ -197,4 +208,21 @@ fn own_folder() -> Result<PathBuf> {
             .with_hint("SET cluster_transport = tcp needs none")
     })?;
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_nodes_have_smaller_messages_and_few_those_of_the_setting() {
+        let shape = |nodes, message_bytes, memory_bytes| {
+            let settings = ClusterSettings { nodes, message_bytes, ..ClusterSettings::default() };
+            Shape { settings, workers: 1, memory_bytes }.message_bytes()
+        };
+        assert_eq!(shape(3, 128 << 10, 32 << 20), 128 << 10);
+        assert_eq!(shape(3, 16 << 10, 32 << 20), 16 << 10);
+        assert_eq!(shape(64, 512 << 10, 256 << 20), 256 << 10);
+        assert_eq!(shape(64, 512 << 10, 32 << 20), 64 << 10);
+    }
 }

@@ -297,9 +297,8 @@ fn temporal(op: Arithmetic, (a, a_ty): (&Value, Type), (b, b_ty): (&Value, Type)
             days(datetime::add_months(x as i32, months).map(i64::from))
         }
         (Type::Date, Type::IntervalDayTime) => {
-            let start = x * MICROS_PER_DAY;
-            let moved = if sign < 0 { start.checked_sub(y) } else { start.checked_add(y) };
-            days(moved.map(|m| m.div_euclid(MICROS_PER_DAY)))
+            // Whole days: a far day's microseconds do not fit.
+            days(y.checked_mul(sign).map(|by| x + by.div_euclid(MICROS_PER_DAY)))
         }
         (Type::Timestamp, Type::IntervalYearMonth) => {
             let months = i32::try_from(y * sign).map_err(|_| out())?;
