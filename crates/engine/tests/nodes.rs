@@ -341,5 +341,6 @@ fn nothing_listens_beyond_loopback() {
             }
         }
     }
-    assert_eq!(listening, 3);
+    // Other tests of this program may have nodes, too.
+    assert!(listening >= 3, "{listening} sockets listen");
 }
