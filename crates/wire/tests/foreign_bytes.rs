@@ -81,7 +81,7 @@ fn looked_at(batches: &[Batch], types: &[Type]) {
 
 /// A body of so many bytes may take this much: widened codes, and objects for parcels of nothing but heads.
 fn memory_bound(body: usize, columns: usize) -> i64 {
-    (64 * body + 4096 * columns + 65_536) as i64
+    (128 * body + 4096 * columns + 65_536) as i64
 }
 
 #[test]

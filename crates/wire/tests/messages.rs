@@ -8,7 +8,7 @@ use std::sync::Arc;
 use batches::{random_batch, random_types, rows_of, sorted};
 use random::Random;
 use types::{Field, Schema, Type, Value};
-use vector::{Batch, Vector};
+use vector::{Batch, Data, Vector};
 use wire::send::Outlet;
 use wire::{
     Buffers, Exchange, Format, Opened, Pool, Progress, Receiver, Route, RowLayout, Sealed, Sender, Stream,
@@ -41,6 +41,11 @@ fn carried(message: &Sealed, pool: &Pool) -> Sealed {
     let mut taken = pool.take(0).expect("room at the receiver");
     taken.bytes_mut()[..message.bytes().len()].copy_from_slice(message.bytes());
     taken.received().expect("undamaged")
+}
+
+/// A constant vector has its value in every row: operations look at one of them.
+fn is_a_constant_of_all_rows_or_none(column: &Vector) {
+    assert!(!matches!(column.data(), Data::Constant(_)) || column.validity().is_none(), "{column:?}");
 }
 
 /// Sends the batches from machine 1 of `machines`; gives each machine's rows.
@@ -94,7 +99,13 @@ fn through(
         let mut got = Vec::new();
         for message in messages {
             match receiver.open(message, &*far).expect("read") {
-                Opened::Rows(batches) => got.extend(batches),
+                Opened::Rows(batches) => {
+                    batches
+                        .iter()
+                        .flat_map(|batch| &batch.columns)
+                        .for_each(is_a_constant_of_all_rows_or_none);
+                    got.extend(batches);
+                }
                 Opened::Foreign => panic!("our own message"),
             }
         }

@@ -83,7 +83,6 @@ impl SlabSource for OnHeap {
     }
 }
 
-/// The cluster that statements of a database run on, once one was asked for.
 impl Shape {
     /// Bytes of a message: smaller ones where many nodes share the memory, as far as these are worth sending, since every
     /// exchange has two for each node at least.
@@ -93,6 +92,7 @@ impl Shape {
     }
 }
 
+/// The cluster that statements of a database run on, once one was asked for.
 #[derive(Default)]
 pub(crate) struct Clusters(Mutex<Option<Arc<Cluster>>>);
 

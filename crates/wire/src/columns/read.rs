@@ -4,7 +4,8 @@
 //! lie in their dictionary, texts are UTF-8, nested values are walked by their type. Numbers that lie as the engine wants
 //! them, bits, and bytes of strings longer than a view are not copied: the vectors hold the message. What is widened
 //! takes at most sixteen times its bytes, and what stands for many rows without bytes (constants, equal strings) becomes a
-//! constant, so that a body cannot make its reader take memory out of proportion.
+//! constant, so that a body cannot make its reader take memory out of proportion. A constant with NULLs has a bit a row: of
+//! strings it becomes a dictionary of one entry, of numbers values, at most 128 times its bits.
 //!
 //! A value of an integer's physical form may still be none of its logical type (a date beyond the calendar): that is what
 //! senders are trusted in, as machines of one cluster.
@@ -142,7 +143,7 @@ fn repeated(ty: Type, value: Value, rows: usize, validity: Option<NullBuffer>) -
             if ty.physical() != Physical::Bytes {
                 return values.gather(&codes).with_validity(Some(validity));
             }
-            Vector::new(ty, Data::Dictionary { codes, values: values.into() }, Some(validity))
+            Vector::dictionary(codes, Arc::new(values), Some(validity))
         }
     }
 }
