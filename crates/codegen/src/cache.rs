@@ -5,7 +5,7 @@
 //! the background is one thread's work, which begins with the first such wish and ends with the cache.
 
 use std::collections::HashMap;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use memory::{Budget, Reclaimer};
@@ -16,6 +16,8 @@ use crate::machine::Code;
 
 /// Bytes of instructions that are kept.
 const KEPT_BYTES_MAX: usize = 16 << 20;
+/// Jobs that wait for the compiler's thread: each holds its computation, whose query may have ended.
+const WAITING_MAX: usize = 64;
 /// Functions that are kept: each has a page at least.
 const KEPT_FUNCTIONS_MAX: usize = 2048;
 
@@ -49,7 +51,7 @@ pub struct Counts {
 pub struct Cache {
     budget: Budget,
     kept: Mutex<Kept>,
-    compiler: OnceLock<Option<Mutex<Sender<Job>>>>,
+    compiler: OnceLock<Option<Mutex<SyncSender<Job>>>>,
 }
 
 impl std::fmt::Debug for Cache {
@@ -116,16 +118,16 @@ impl Cache {
         Ok(code)
     }
 
-    /// Runs a job in the background; `false` where there is no thread for it.
+    /// Runs a job in the background; `false` where there is no thread for it, or too many wait already.
     pub(crate) fn in_background(&self, job: Job) -> bool {
         let compiler = self.compiler.get_or_init(|| {
-            let (sender, jobs) = channel::<Job>();
+            let (sender, jobs) = sync_channel::<Job>(WAITING_MAX);
             let run = move || jobs.into_iter().for_each(|job| job());
             std::thread::Builder::new().name("compiler".to_owned()).spawn(run).ok()?;
             Some(Mutex::new(sender))
         });
         match compiler {
-            Some(sender) => sender.lock().unwrap_or_else(PoisonError::into_inner).send(job).is_ok(),
+            Some(sender) => sender.lock().unwrap_or_else(PoisonError::into_inner).try_send(job).is_ok(),
             None => false,
         }
     }
